@@ -1,0 +1,2 @@
+// Package openai is the agent's Model over any OpenAI-compatible server.
+package openai

@@ -1,0 +1,2 @@
+// Command sandpiper is the bot: see README.md for what it does.
+package main

@@ -1,0 +1,2 @@
+// Package github brings GitHub comments in by webhook and answers back into the issue.
+package github

@@ -1,0 +1,2 @@
+// Package githubtest is a fake GitHub over HTTP.
+package githubtest

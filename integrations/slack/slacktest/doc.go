@@ -1,0 +1,2 @@
+// Package slacktest is a whole fake Slack workspace over HTTP and WebSocket.
+package slacktest

@@ -1,0 +1,2 @@
+// Package testadapter drives the binary over plain HTTP, for tests and for the crash suite.
+package testadapter

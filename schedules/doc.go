@@ -1,0 +1,2 @@
+// Package schedules holds schedule definitions and the clock that fires them.
+package schedules
