@@ -1,0 +1,50 @@
+# Everything a developer or CI does has a target here; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+BIN      := bin/sandpiper
+TOOLS    := $(CURDIR)/bin/tools
+PACKAGES ?= ./...
+
+GOLANGCI_LINT := v2.15.0
+GOFUMPT       := v0.12.0
+GOVULNCHECK   := v1.9.0
+
+.PHONY: help build demo demo-slack test check bench crash soak image gvisor gallery tools fuzz clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/sandpiper
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sandpiper
+
+image: build ## build the sandbox image when it is absent
+	$(BIN) sandbox build
+
+demo: image ## turn deploy/demo/sales.csv into a report in out/
+	$(BIN) run "Weekly sales report: revenue by region and week, and what stands out" deploy/demo/sales.csv
+	@echo; ls -l out/
+
+demo-slack: image ## the same through a fake Slack workspace; prints the thread
+	go run ./integrations/slack/slacktest/demo -binary $(BIN) -file deploy/demo/sales.csv
+
+test: ## every test, those with containers included
+	go test -race -shuffle=on -timeout 40m $(PACKAGES)
+
+check: tools ## tidy, format, lint and known vulnerabilities; runs no tests
+	go mod tidy -diff
+	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofumpt:"; echo "$$out"; exit 1; }
+	$(TOOLS)/golangci-lint run $(PACKAGES)
+	@TOOLS=$(TOOLS) .ci/vulncheck
+
+tools:
+	@mkdir -p $(TOOLS)
+	@[ -x $(TOOLS)/golangci-lint ] || GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	@[ -x $(TOOLS)/gofumpt ] || GOBIN=$(TOOLS) go install mvdan.cc/gofumpt@$(GOFUMPT)
+	@[ -x $(TOOLS)/govulncheck ] || GOBIN=$(TOOLS) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
+
+clean: ## remove what the targets made in the repository
+	rm -rf bin out
