@@ -14,14 +14,34 @@ const (
 	DeliverProgress DeliveryKind = "progress" // the last state of the progress message
 )
 
+// DeliveryState is where a delivery stands.
+type DeliveryState string
+
+// The states of a delivery; see transitions.go for the moves between them.
+const (
+	DeliveryPending DeliveryState = "pending" // surely not sent
+	DeliverySending DeliveryState = "sending" // a send has begun
+	DeliveryUnsure  DeliveryState = "unsure"  // may have been sent: to be looked up
+	DeliverySent    DeliveryState = "sent"    // its Receipt is recorded
+	DeliveryFailed  DeliveryState = "failed"  // ended unsent; Failure says why
+)
+
+// DeliveryMove records one move between a delivery's states.
+type DeliveryMove struct {
+	To DeliveryState `json:"to"`
+	At time.Time     `json:"at"`
+}
+
 // Delivery is what is owed to an origin. It stands in the outbox until its
 // Receipt is recorded.
 type Delivery struct {
-	ID     string       `json:"id"`
-	Task   string       `json:"task,omitempty"`
-	Kind   DeliveryKind `json:"kind"`
-	Origin Origin       `json:"origin"`
-	Actor  Actor        `json:"actor"` // who asked
+	ID       string        `json:"id"` // ULID: an origin's deliveries are made in its order
+	Revision uint64        `json:"revision"`
+	Status   DeliveryState `json:"status"`
+	Task     string        `json:"task,omitempty"`
+	Kind     DeliveryKind  `json:"kind"`
+	Origin   Origin        `json:"origin"`
+	Actor    Actor         `json:"actor"` // who asked
 
 	Message     string        `json:"message,omitempty"` // Markdown
 	Files       []Artifact    `json:"files,omitempty"`
@@ -29,14 +49,18 @@ type Delivery struct {
 	Question    *Question     `json:"question,omitempty"`
 	// Links are the exact URLs that the asker typed: only these stay live.
 	Links []string `json:"links,omitempty"`
-	// Outcome is how the task ended, for the adapter's last progress line.
+	// State is how the task ended, for the adapter's last progress line.
 	State TaskState `json:"task_state,omitempty"`
+	// Earlier is the receipt of the progress message, where there is one: a
+	// DeliverProgress edits it, an answer may take its place.
+	Earlier *Receipt `json:"earlier,omitempty"`
 
-	Attempts int       `json:"attempts,omitempty"`
-	Next     time.Time `json:"next,omitzero"`
-	Created  time.Time `json:"created"`
-	Receipt  *Receipt  `json:"receipt,omitempty"`
-	Failure  string    `json:"failure,omitempty"` // why it ended unsent
+	Attempts int            `json:"attempts,omitempty"`
+	Next     time.Time      `json:"next,omitzero"` // not tried before
+	Created  time.Time      `json:"created"`
+	Moves    []DeliveryMove `json:"moves,omitempty"`
+	Receipt  *Receipt       `json:"receipt,omitempty"`
+	Failure  string         `json:"failure,omitempty"` // why it ended unsent
 }
 
 // Receipt is the platform's proof that a delivery stands there.

@@ -38,6 +38,11 @@ type Event struct {
 	// NeedsRight says that a right must be asked for over the network
 	// (Channel.Authorize) before the task may run.
 	NeedsRight bool `json:"needs_right,omitempty"`
+	// Inline says that the adapter answers in the same breath, from the
+	// Ticket: the core then owes no delivery for a command's reply or a
+	// refusal. Otherwise the core delivers both through the outbox, and the
+	// Ticket has nothing left to show.
+	Inline bool `json:"inline,omitempty"`
 	// Scheduled work yields to people who wait.
 	Scheduled bool      `json:"scheduled,omitempty"`
 	Received  time.Time `json:"received"`
@@ -109,7 +114,8 @@ type Ticket struct {
 	Position int `json:"position,omitempty"`
 	// Refused says why nothing was accepted; it is shown to the asker.
 	Refused *Refusal `json:"refused,omitempty"`
-	// Reply is the immediate answer of a command.
+	// Reply is the immediate answer of an Inline command, for the adapter to
+	// show; empty where the outbox delivers it.
 	Reply string `json:"reply,omitempty"`
 }
 
@@ -117,7 +123,7 @@ type Ticket struct {
 type Refusal struct {
 	Kind    string `json:"kind"` // "policy", "waiting", "budget", "read_only", "paused"
 	Message string `json:"message"`
-	// Told is true when this asker was told the same lately: the adapter
-	// stays silent.
+	// Told is true when this asker was told the same lately, or the outbox
+	// tells it: the adapter stays silent.
 	Told bool `json:"told,omitempty"`
 }

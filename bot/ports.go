@@ -110,6 +110,9 @@ type Reservation interface {
 type Blob struct {
 	SHA256 string // hex, lower-case
 	Size   int64
+	// Used is when the content was last put: what nobody refers to and was
+	// put long ago is garbage.
+	Used time.Time
 }
 
 // Blobs keeps content by its hash.
@@ -117,8 +120,11 @@ type Blobs interface {
 	// Put streams r to the store, durably, and fails with ErrTooLarge once
 	// more than limit bytes came (limit ≤ 0: no limit).
 	Put(ctx context.Context, r io.Reader, limit int64) (Blob, error)
+	// Open fails with ErrNotFound where there is no such content.
 	Open(ctx context.Context, sha256 string) (io.ReadSeekCloser, error)
-	Remove(ctx context.Context, sha256 string) error
+	// Remove deletes the content unless it was put again after unusedSince;
+	// the zero time deletes it whatever happened. What is absent is no error.
+	Remove(ctx context.Context, sha256 string, unusedSince time.Time) error
 	All(ctx context.Context) iter.Seq2[Blob, error]
 }
 
@@ -182,5 +188,6 @@ type Decision struct {
 
 // CommandFunc answers an EventCommand that the core does not know itself
 // (save, schedule, reports…). The reply is Markdown. It runs after the event
-// is committed and must be idempotent.
+// is committed and must be idempotent: after a crash it runs again. A
+// *TaskError is final and shown to the asker; any other error is tried again.
 type CommandFunc func(ctx context.Context, event Event) (reply string, err error)

@@ -28,20 +28,44 @@ type Task struct {
 	Event    Event     `json:"event"`
 	// Inputs are the request's files after they were fetched.
 	Inputs []Input `json:"inputs,omitempty"`
-	// Budgets hold what policy allowed when the task was accepted.
+	// Answers are what the asker replied to the task's questions, in order.
+	Answers []Answer `json:"answers,omitempty"`
+	// Budgets hold what policy allowed, the configuration's defaults filled in.
 	Budgets Budgets `json:"budgets,omitzero"`
+	// Allowed is the policy's decision as it was last taken: it may narrow
+	// model, runtime and destinations.
+	Allowed Decision `json:"allowed,omitzero"`
+	// Cancel is set as soon as somebody asked to cancel the task.
+	Cancel *CancelRequest `json:"cancel,omitempty"`
 
 	Created     time.Time    `json:"created"`
 	Started     time.Time    `json:"started,omitzero"`
 	Ended       time.Time    `json:"ended,omitzero"`
 	Transitions []Transition `json:"transitions,omitempty"`
-	// Attempts counts the lives that began to run it.
-	Attempts int `json:"attempts,omitempty"`
+	// Attempts counts the lives that began to run it; Fruitless counts those
+	// since a step was last journaled.
+	Attempts  int `json:"attempts,omitempty"`
+	Fruitless int `json:"fruitless,omitempty"`
 
 	// Progress is the receipt of the progress message, so that a later life
 	// edits the same one.
 	Progress *Receipt `json:"progress,omitempty"`
 	Outcome  *Outcome `json:"outcome,omitempty"`
+}
+
+// Answer is a reply to a Question: it goes on in the same task.
+type Answer struct {
+	Text   string    `json:"text"`
+	Actor  Actor     `json:"actor"`
+	At     time.Time `json:"at"`
+	Source string    `json:"source,omitempty"`
+}
+
+// CancelRequest says who wanted a task to end.
+type CancelRequest struct {
+	By  Actor     `json:"by"`
+	At  time.Time `json:"at"`
+	Why string    `json:"why,omitempty"`
 }
 
 // Transition records one move between states.
