@@ -1,0 +1,84 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+// Name is the adapter's name in origins and keys.
+const Name = "console"
+
+// Request is what somebody asked for on a command line.
+type Request struct {
+	// ID is unique for each command given: the same ID never makes two tasks.
+	ID string
+	// Out is the absolute folder that the answer's files go into.
+	Out    string
+	User   string // login name
+	Prompt string
+	Skill  string
+	// After continues an earlier task, in Conversation.
+	After        string
+	Conversation string // empty: one of its own
+	Inputs       []bot.InputRef
+	Received     time.Time
+}
+
+// address is where the files of a console run go; it lies in Origin.Address.
+type address struct {
+	Out string `json:"out"`
+}
+
+// Event turns the request into the core's form.
+func (r Request) Event() (bot.Event, error) {
+	if !filepath.IsAbs(r.Out) {
+		return bot.Event{}, fmt.Errorf("make console event: folder %q is not absolute", r.Out)
+	}
+	to, err := json.Marshal(address{Out: filepath.Clean(r.Out)})
+	if err != nil {
+		return bot.Event{}, fmt.Errorf("make console event: %w", err)
+	}
+	conversation := r.Conversation
+	if conversation == "" {
+		conversation = Name + ":" + r.ID
+	}
+	return bot.Event{
+		Key:      Name + ":" + r.ID,
+		Kind:     bot.EventRequest,
+		Origin:   bot.Origin{Adapter: Name, Conversation: conversation, Place: Name, Address: string(to)},
+		Actor:    bot.Actor{ID: Name + ":" + r.User, Name: r.User},
+		Text:     r.Prompt,
+		Inputs:   r.Inputs,
+		Options:  bot.Options{Skill: r.Skill, After: r.After},
+		Received: r.Received,
+	}, nil
+}
+
+// OutOf returns the folder that an origin's files go into; "" where the
+// origin is not of this adapter.
+func OutOf(origin bot.Origin) string {
+	var to address
+	if origin.Adapter != Name || json.Unmarshal([]byte(origin.Address), &to) != nil {
+		return ""
+	}
+	return to.Out
+}
+
+// Placed is a delivered file and where it stands.
+type Placed struct {
+	Name string `json:"name"` // the artifact's
+	Path string `json:"path"` // absolute
+}
+
+// PlacedIn reads which files a receipt of this adapter speaks of.
+func PlacedIn(receipt bot.Receipt) []Placed {
+	var placed []Placed
+	if receipt.Detail == "" || json.Unmarshal([]byte(receipt.Detail), &placed) != nil {
+		return nil
+	}
+	return placed
+}
