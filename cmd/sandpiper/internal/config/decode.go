@@ -16,9 +16,9 @@ import (
 
 // A Problem is one thing wrong with the configuration.
 type Problem struct {
-	Where   string // "sandpiper.yaml:12", or a variable's name
-	Message string
-	Hint    string // the next thing to do; may be empty
+	Where   string `json:"where,omitempty"` // "sandpiper.yaml:12", or a variable's name
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"` // the next thing to do; may be empty
 }
 
 // String gives where, what and what next in one line.

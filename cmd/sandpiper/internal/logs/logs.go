@@ -19,8 +19,8 @@ type Options struct {
 	Level  string // debug, info, warn, error
 	Format string // auto, text, json
 	To     io.Writer
-	// Redact strikes secrets out of text; nil leaves all as it is.
-	Redact func(string) string
+	// Secrets are struck out of messages and attributes.
+	Secrets []string
 }
 
 // New returns a logger. With format auto it colours where To is a terminal
@@ -32,7 +32,8 @@ func New(options Options) (*slog.Logger, error) {
 	}
 	file, isFile := options.To.(*os.File)
 	terminal := isFile && term.IsTerminal(int(file.Fd()))
-	replace := redactor(options.Redact)
+	redact := strike(options.Secrets)
+	replace := redactor(redact)
 	var handler slog.Handler
 	if options.Format == "text" || (options.Format == "auto" && terminal) {
 		handler = tint.NewTextHandler(options.To, &tint.Options{
@@ -41,10 +42,22 @@ func New(options Options) (*slog.Logger, error) {
 	} else {
 		handler = slog.NewJSONHandler(options.To, &slog.HandlerOptions{Level: level, ReplaceAttr: replace})
 	}
-	if options.Redact != nil {
-		handler = messages{Handler: handler, redact: options.Redact}
+	if redact != nil {
+		handler = messages{Handler: handler, redact: redact}
 	}
 	return slog.New(handler), nil
+}
+
+// strike returns what replaces every secret; nil where there is none.
+func strike(secrets []string) func(string) string {
+	if len(secrets) == 0 {
+		return nil
+	}
+	var pairs []string
+	for _, secret := range secrets {
+		pairs = append(pairs, secret, "••••")
+	}
+	return strings.NewReplacer(pairs...).Replace
 }
 
 // redactor strikes secrets out of attributes.
