@@ -1,0 +1,188 @@
+"""The encoding of a text, decided on all of its bytes.
+
+UTF-8 is proved or refuted by decoding everything. What is not UTF-8 is decided
+on the lines that have bytes above 127, by how natural the letters look in each
+candidate; charset-normalizer is asked where that is close.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from .source import Source
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8", "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32", "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32", "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16", "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16", "utf-16"),
+)
+_SAMPLE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Charset:
+    """An encoding: its IANA name in lower case, and Python's codec for it."""
+
+    name: str
+    codec: str
+    sure: bool = True
+
+
+UTF8 = Charset("utf-8", "utf-8-sig")
+
+
+def decide(source: Source) -> Charset:
+    """The encoding of a source of text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    sample = bytearray()
+    valid = True
+    with source.open() as f:
+        first = f.read(1 << 20)
+        marked = _marked(first)
+        if marked is not None:
+            return marked
+        chunk = first
+        while chunk:
+            if valid and not chunk.isascii() or decoder.getstate()[0]:
+                try:
+                    decoder.decode(chunk)
+                except UnicodeDecodeError:
+                    valid = False
+            if not chunk.isascii() and len(sample) < _SAMPLE:
+                sample += _telling(chunk, _SAMPLE - len(sample))
+            if not valid and len(sample) >= _SAMPLE:
+                break
+            chunk = f.read(1 << 20)
+        if valid and not decoder.getstate()[0]:
+            return UTF8
+    return _guess(bytes(sample))
+
+
+def _marked(head: bytes) -> Charset | None:
+    for mark, name, codec in _BOMS:
+        if head.startswith(mark):
+            return Charset(name, codec)
+    sample = head[:4096]
+    if len(sample) >= 8 and sample.count(0) > 0.2 * len(sample):
+        even, odd = sample[0::2].count(0), sample[1::2].count(0)
+        if odd > 3 * even:
+            return Charset("utf-16le", "utf-16-le")
+        if even > 3 * odd:
+            return Charset("utf-16be", "utf-16-be")
+    return None
+
+
+def _telling(chunk: bytes, limit: int) -> bytes:
+    """The lines of a chunk that have bytes above 127."""
+    lines = [line for line in chunk.splitlines(keepends=True) if not line.isascii()]
+    return b"".join(lines)[:limit]
+
+
+# IANA name, codec, and how its letters are judged.
+_SINGLE = (
+    ("windows-1251", "cp1251"),
+    ("koi8-r", "koi8-r"),
+    ("ibm866", "cp866"),
+    ("iso-8859-5", "iso8859-5"),
+    ("windows-1252", "cp1252"),
+    ("windows-1250", "cp1250"),
+    ("windows-1253", "cp1253"),
+    ("macintosh", "mac-roman"),
+    ("ibm850", "cp850"),
+)
+_MULTI = (
+    ("shift_jis", "cp932", r"[\u3040-\u30ff\uff66-\uff9f]"),
+    ("euc-jp", "euc-jp", r"[\u3040-\u30ff]"),
+    ("gb18030", "gb18030", r"[\u4e00-\u9fff]"),
+    ("big5", "big5", r"[\u4e00-\u9fff]"),
+    ("euc-kr", "cp949", r"[\uac00-\ud7a3]"),
+)
+_CYRILLIC = {letter: 33 - i for i, letter in enumerate("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё")}
+_WESTERN = {c: w for w, group in ((30, "äöüßéèàçñóíáúâêîôûëïåøæãõÄÖÜÉ"), (18, "ÀÈÇÑÅØÆÓÁÍÚìòùœ’–—“”„€°£§«»…•"), (8, "²³µ½¼±·®©™‘ŠšŽž")) for c in group}
+_CENTRAL = dict.fromkeys("ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňóřšťúůýžÁČĎÉĚÍŇÓŘŠŤÚŮÝŽőűŐŰăâîșțşţ", 29)
+_GREEK = dict.fromkeys("αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ", 24)
+_SIGNS = dict.fromkeys("№«»–—€°“”„…\u00a0", 14)
+_ODD_CASE = re.compile(r"[a-zà-ÿа-яё][A-ZÀ-ÞА-ЯЁ]")
+_GB_FIRST = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
+_BIG5_FIRST = re.compile(rb"[\xa4-\xc6][\x40-\x7e\xa1-\xfe]")
+
+
+def _guess(sample: bytes) -> Charset:
+    scores = Counter()
+    codecs_of = {}
+    for name, codec in _SINGLE:
+        scores[name], codecs_of[name] = _single_score(sample, codec), codec
+    for name, codec, letters in _MULTI:
+        scores[name], codecs_of[name] = _multi_score(sample, name, codec, letters), codec
+    ranked = scores.most_common(2)
+    (best, high), (_, second) = ranked
+    if high - second < 2.0:
+        other = _ask_normalizer(sample, codecs_of)
+        if other and scores[other] > high - 4:
+            best = other
+    return Charset(best, codecs_of[best], sure=high >= 12 and high - second >= 1.0)
+
+
+def _single_score(sample: bytes, codec: str) -> float:
+    """The mean weight of the letters above 127; odd case within words costs."""
+    text = sample.decode(codec, errors="replace")
+    high = [c for c in text if c > "\x7f"]
+    if not high:
+        return 0.0
+    total = 0.0
+    for c in high:
+        low = c.lower()
+        if codec in ("cp1251", "koi8-r", "cp866", "iso8859-5"):
+            total += _CYRILLIC.get(low, _SIGNS.get(c, -20))
+        elif codec == "cp1250":
+            total += _CENTRAL.get(c, _WESTERN.get(c, -15) - 1)
+        elif codec == "cp1253":
+            total += _GREEK.get(c, _SIGNS.get(c, -20))
+        else:
+            total += _WESTERN.get(c, _SIGNS.get(c, -15))
+    odd = len(_ODD_CASE.findall(text))
+    penalty = 3.0 if codec in ("mac-roman", "cp850", "iso8859-5") else 0.0
+    return total / len(high) - 40 * odd / len(high) - penalty
+
+
+def _multi_score(sample: bytes, name: str, codec: str, letters: str) -> float:
+    whole = sample
+    for cut in range(4):  # the sample may end inside a character
+        try:
+            text = whole[: len(whole) - cut].decode(codec)
+            break
+        except UnicodeDecodeError:
+            continue
+    else:
+        return -50.0
+    high = [c for c in text if c > "\x7f"]
+    if not high:
+        return -50.0
+    share = len(re.findall(letters, text)) / len(high)
+    pairs = max(1, len(high))
+    if name == "gb18030":
+        common = len(_GB_FIRST.findall(sample)) / pairs
+        return 26 * min(1.0, common) * (share > 0.5)
+    if name == "big5":
+        common = len(_BIG5_FIRST.findall(sample)) / pairs
+        return 24 * min(1.0, common) * (share > 0.5)
+    if name in ("shift_jis", "euc-jp"):
+        ideographs = len(re.findall(r"[\u4e00-\u9fff\u3000-\u303f\uff00-\uff60]", text)) / len(high)
+        half = len(re.findall(r"[\uff66-\uff9f]", text)) / len(high)
+        return (34 if share > 0.1 else 15) * (share + ideographs) - 30 * half
+    return 32 * share
+
+
+def _ask_normalizer(sample: bytes, known: dict[str, str]) -> str | None:
+    import charset_normalizer
+
+    best = charset_normalizer.from_bytes(sample, cp_isolation=sorted(set(known.values()))).best()
+    if best is None:
+        return None
+    found = codecs.lookup(best.encoding).name
+    return next((name for name, codec in known.items() if codecs.lookup(codec).name == found), None)

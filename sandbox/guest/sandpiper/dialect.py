@@ -1,0 +1,131 @@
+"""The mark that separates a text's cells, decided by trying each in earnest."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+
+from .layout import kind
+
+CANDIDATES = "\t;|,^~\x01\x1f\x1e¦§!:#*/ "
+_COMMON = "\t;|,"
+_LINES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How cells are told apart. ``delimiter`` "" is a single column."""
+
+    delimiter: str
+    quote: str = '"'
+    width: int = 1
+    skip: int = 0  # lines before the first that belong to no table
+    quoting: bool = True
+    escape: str = ""
+
+
+def decide(text: str, complete: bool) -> Dialect | None:
+    """The dialect of a text's first part; None when it is no table.
+
+    ``complete`` says that ``text`` is the whole file, so its last line is whole.
+    """
+    lines = text.splitlines()
+    if not complete and len(lines) > 1:
+        lines = lines[:-1]
+    told = re.fullmatch(r"\ufeff?\"?sep=(.)\"?\s*", lines[0]) if lines else None
+    if told:
+        width = max((len(row) for row in _rows(lines[1:], told[1], '"')), default=1)
+        return Dialect(told[1], width=width, skip=1)
+    comments = 0
+    while comments < len(lines) and lines[comments].startswith(("#", "%%", "//")) and comments < 200:
+        comments += 1
+    if comments and comments < len(lines):
+        with_header = _best(lines[comments - 1 : comments + _LINES])
+        found = _best(lines[comments : comments + _LINES])
+        if found and with_header and found.delimiter == with_header.delimiter and _same_width(lines[comments - 1], found):
+            comments -= 1
+        lines = lines[comments:]
+    else:
+        comments = 0
+    best = _best(lines[: _LINES * 2])
+    return None if best is None else Dialect(best.delimiter, best.quote, best.width, comments, best.quoting, best.escape)
+
+
+def _same_width(line: str, dialect: Dialect) -> bool:
+    return len(next(iter(_rows([line], dialect.delimiter, dialect.quote)), [])) == dialect.width
+
+
+def _rows(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, quotechar=quote, skipinitialspace=delimiter != "\t")
+    try:
+        return [row for row in islice(reader, _LINES) if row and any(cell.strip() for cell in row)]
+    except csv.Error:
+        return []
+
+
+def _best(lines: list[str]) -> Dialect | None:
+    ranked: list[tuple[float, int, Dialect]] = []
+    sample = "\n".join(lines)
+    for order, delimiter in enumerate(CANDIDATES):
+        if delimiter not in sample:
+            continue
+        for quote in ('"', "'") if f"'{delimiter}'" in sample else ('"',):
+            scored = _score(_rows(lines, delimiter, quote), delimiter, quote)
+            if scored is not None:
+                ranked.append((scored[0], -order, scored[1]))
+    if ranked:
+        return max(ranked, key=lambda r: r[:2])[2]
+    return _single(lines)
+
+
+def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Dialect] | None:
+    if not rows:
+        return None
+    widths = Counter(len(row) for row in rows)
+    width, count = max(widths.items(), key=lambda item: (item[1] * min(item[0], 4), item[0]))
+    if width < 2:
+        return None
+    begin = next(i for i, row in enumerate(rows) if len(row) == width)
+    body = rows[begin:]
+    steady = sum(1 for row in body if len(row) == width) / len(body)
+    if begin > 30 or steady < 0.6 or (count < 2 and len(rows) > 1):
+        return None
+    cells = [cell.strip() for row in body if len(row) == width for cell in row]
+    typed = sum(1 for cell in cells if kind(cell) in ("number", "date")) / len(cells)
+    rivals = sum(1 for cell in cells if any(d in cell for d in _COMMON if d != delimiter)) / len(cells)
+    if delimiter not in _COMMON:
+        if steady < 0.95 or width < 2 or len(body) < 3 or (delimiter in ":/ !#*" and not _plausible(body, typed, delimiter)):
+            return None
+    long = sum(1 for cell in cells if len(cell) > 120) / len(cells)
+    score = steady * steady * (1.0 + typed) - 0.8 * rivals - long + min(width, 10) * 0.01
+    score -= 0.6 if delimiter not in _COMMON else 0.0
+    if delimiter == "," and typed < 0.1 and _prose(body):
+        return None
+    return score, Dialect(delimiter, quote, width)
+
+
+def _plausible(body: list[list[str]], typed: float, delimiter: str) -> bool:
+    if delimiter == "/" or (delimiter == ":" and typed > 0.9 and len(body[0]) <= 3):
+        return False
+    return typed > 0.25 and all(len(row) == len(body[0]) for row in body)
+
+
+def _prose(body: list[list[str]]) -> bool:
+    """Sentences with commas: following cells begin with a blank and are wordy."""
+    wordy = sum(1 for row in body for cell in row if len(cell.split()) > 5)
+    return wordy > 0.4 * sum(len(row) for row in body)
+
+
+def _single(lines: list[str]) -> Dialect | None:
+    """One column of short values, or no table at all."""
+    filled = [line.strip() for line in lines if line.strip()]
+    if len(filled) < 2:
+        return None
+    short = sum(1 for line in filled if len(line) <= 40 and len(line.split()) <= 4)
+    sentences = sum(1 for line in filled if line.endswith((".", ":", "!", "?", ",")))
+    if short < 0.95 * len(filled) or sentences > 0.1 * len(filled):
+        return None
+    return Dialect("", width=1)

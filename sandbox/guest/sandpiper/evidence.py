@@ -1,0 +1,266 @@
+"""What a column's cells have shown, gathered chunk by chunk over all rows.
+
+Nothing is decided here. Cells are counted once per distinct text, so a million
+equal cells cost as much as one; whole chunks of plain numbers or ISO dates are
+recognised by one regular expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from . import dates, missing, numbers
+
+# Distinct texts that are kept per column, with their counts, before the column
+# is said to be "wide" and only the frequent ones are kept.
+KEEP_DISTINCT = 50_000
+_KEEP_WIDE = 10_000
+# After that many distinct texts that are neither number nor date, the rest of
+# the column is not looked at: nothing could make it one.
+_ENOUGH_TEXTS = 200
+
+_BOOLEANS = (
+    frozenset({"true", "false"}),
+    frozenset({"yes", "no"}),
+    frozenset({"y", "n"}),
+    frozenset({"t", "f"}),
+    frozenset({"да", "нет"}),
+    frozenset({"ja", "nein"}),
+    frozenset({"oui", "non"}),
+    frozenset({"是", "否"}),
+    frozenset({"はい", "いいえ"}),
+)
+TRUE = frozenset({"true", "yes", "y", "t", "да", "ja", "oui", "是", "はい"})
+_PADDED = re.compile(r"^\s|\s$", re.MULTILINE)
+_COMPACT = re.compile(r"(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\n)+", re.ASCII)
+# What a number or a date can begin with; the rest is not tried.
+_CANDIDATE = re.compile(
+    r"[\d\-+\u2212\u2013.,($€£¥₽₴₸₹₩₺₪฿₫]|(?:us|eur|gbp|rub|chf|jpy|cny|pln|czk|sek|nok|dkk|uah|kzt|inr|brl|cad|aud|try|r\$|руб|р\.|fr\.|kr"
+    r"|jan|f[eé]b|m[aä]r|apr|avr|ma[yi]|jun|juin|jui|jul|aug|ao[uû]|sep|o[ck]t|nov|d[eé][cz]|ene|gen|abr|ago|dic|mag|giu|lug|set|ott"
+    r"|mon|tue|wed|thu|fri|sat|sun|янв|фев|мар|апр|ма[йя]|июн|июл|авг|сен|окт|ноя|дек)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Class:
+    """The cells of one column that are of one class."""
+
+    cells: int = 0
+    distinct: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, text: str, count: int) -> None:
+        self.cells += count
+        self.distinct += 1
+        if len(self.examples) < 5:
+            self.examples.append(text)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All that is known of a column before its type is decided."""
+
+    name: str
+    header: str = ""
+    cells: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    wide: bool = False
+    hashes: list[object] = field(default_factory=list)  # numpy arrays, once wide
+    padded: int = 0
+    number: Class = field(default_factory=Class)
+    date: Class = field(default_factory=Class)
+    text: Class = field(default_factory=Class)
+    error: Class = field(default_factory=Class)
+    soft: Counter[str] = field(default_factory=Counter)  # maybe missing
+    hard: Counter[str] = field(default_factory=Counter)  # missing for certain
+    number_facts: set[str] = field(default_factory=set)
+    open_example: str = ""
+    units: Counter[str] = field(default_factory=Counter)
+    decimals: int = 0
+    date_facts: dates.Facts = field(default_factory=dates.Facts)
+    booleans: frozenset[str] | None = None
+    maybe_boolean: bool = True
+    compact_dates: bool | None = None
+    native: Counter[str] = field(default_factory=Counter)  # cell kinds, where the file has them
+
+    def add(self, cells: Sequence[str]) -> None:
+        """Take one chunk of the column's cells, in the order of rows."""
+        self.cells += len(cells)
+        fresh = Counter(cells)
+        self._take_missing(fresh)
+        if not fresh:
+            return
+        joined = "\n".join(fresh) + "\n"
+        if not self._take_plain(fresh, joined):
+            if _PADDED.search(joined):
+                fresh = self._strip(fresh)
+            self._classify(fresh)
+        self._count(fresh)
+
+    def _take_missing(self, fresh: Counter[str]) -> None:
+        for token in missing.ALWAYS & fresh.keys():
+            self.hard[token] += fresh.pop(token)
+
+    def _strip(self, fresh: Counter[str]) -> Counter[str]:
+        stripped: Counter[str] = Counter()
+        for text, count in fresh.items():
+            clean = text.strip()
+            if clean != text:
+                self.padded += count
+            if clean in missing.ALWAYS:
+                self.hard[clean] += count
+            else:
+                stripped[clean] += count
+        return stripped
+
+    def _take_plain(self, fresh: Counter[str], joined: str) -> bool:
+        """Recognise a chunk that is all plain numbers or ISO dates."""
+        if joined.count("\n") != len(fresh):
+            return False
+        first = joined[0]
+        if not (first.isdigit() or first == "-"):
+            return False
+        kept = self.counts if not self.wide else ()
+        new = len(fresh) if not kept else sum(1 for t in fresh if t not in kept)
+        cells = fresh.total()
+        if numbers.PLAIN_INTS.fullmatch(joined):
+            compact = _COMPACT.fullmatch(joined) is not None
+            self.compact_dates = compact if self.compact_dates is None else self.compact_dates and compact
+            self._plain_numbers(fresh, cells, new, {numbers.INT})
+        elif numbers.PLAIN_DECIMALS.fullmatch(joined):
+            self.compact_dates = False
+            self._plain_numbers(fresh, cells, new, {numbers.DOT_DECIMAL})
+        elif dates.PLAIN_ISO.fullmatch(joined):
+            self._plain_dates(fresh, cells, new, "%Y-%m-%d", timed=False)
+        elif dates.PLAIN_ISO_TIME.fullmatch(joined):
+            self._plain_dates(fresh, cells, new, "%Y-%m-%d", timed=True)
+        else:
+            return False
+        self.maybe_boolean = False
+        return True
+
+    def _plain_numbers(self, fresh: Counter[str], cells: int, new: int, facts: set[str]) -> None:
+        self.number.cells += cells
+        self.number.distinct += new
+        self.number_facts |= facts
+        self.units[""] += cells
+        if not self.number.examples:
+            self.number.examples.append(next(iter(fresh)))
+
+    def _plain_dates(self, fresh: Counter[str], cells: int, new: int, form: str, *, timed: bool) -> None:
+        self.date.cells += cells
+        self.date.distinct += new
+        facts = self.date_facts
+        facts.forms.add(form)
+        facts.timed |= timed
+        facts.seconds |= timed
+        facts.zoneless |= timed
+        facts.untimed |= not timed
+        if not self.date.examples:
+            self.date.examples.append(next(iter(fresh)))
+
+    def _classify(self, fresh: Counter[str]) -> None:
+        for text, count in fresh.items():
+            if text in self.counts:
+                self._again(text, count)
+                continue
+            if text in missing.ERRORS:
+                self.error.add(text, count)
+            elif missing.is_na(text) or text in missing.AMONG_VALUES:
+                self.soft[text] += count
+            else:
+                self._classify_one(text, count)
+        if self.maybe_boolean:
+            self._see_booleans(fresh)
+
+    def _again(self, text: str, count: int) -> None:
+        """Count a text that an earlier chunk had."""
+        if text in missing.ERRORS:
+            self.error.cells += count
+        elif missing.is_na(text) or text in missing.AMONG_VALUES:
+            self.soft[text] += count
+        elif self.text.distinct < _ENOUGH_TEXTS and _CANDIDATE.match(text):
+            if (described := numbers.describe(text)) is not None:
+                self.number.cells += count
+                self.units[described.unit] += count
+            elif dates.describe(text) is not None:
+                self.date.cells += count
+            else:
+                self.text.cells += count
+        else:
+            self.text.cells += count
+
+    def _classify_one(self, text: str, count: int) -> None:
+        if self.text.distinct < _ENOUGH_TEXTS and len(text) <= 64 and _CANDIDATE.match(text):
+            described = numbers.describe(text)
+            if described is not None:
+                self._number(text, count, described)
+                return
+            match = dates.describe(text)
+            if match is not None:
+                self.date.add(text, count)
+                dates.note_facts(self.date_facts, match)
+                return
+        self.text.add(text, count)
+
+    def _number(self, text: str, count: int, described: numbers.Described) -> None:
+        self.number.add(text, count)
+        self.number_facts.update(described.facts)
+        self.units[described.unit] += count
+        if numbers.DOT_OPEN in described.facts or numbers.COMMA_OPEN in described.facts:
+            self.open_example = self.open_example or text
+        if len(text) != 8 or not text.isdecimal():
+            self.compact_dates = False
+
+    def _see_booleans(self, fresh: Counter[str]) -> None:
+        for text in fresh:
+            low = text.casefold()
+            if low in missing.ALWAYS or (missing.is_na(text) or text in missing.AMONG_VALUES) and low != "нет":
+                continue
+            pair = self.booleans or next((p for p in _BOOLEANS if low in p), None)
+            if pair is None or low not in pair:
+                self.maybe_boolean, self.booleans = False, None
+                return
+            self.booleans = pair
+
+    def _count(self, fresh: Counter[str]) -> None:
+        if not self.wide:
+            if self.counts:
+                self.counts.update(fresh)
+            else:
+                self.counts = fresh
+            if len(self.counts) <= KEEP_DISTINCT:
+                return
+            self.widen()
+            return
+        self._hash(fresh)
+        for text, count in fresh.items():
+            if count > 1 or text in self.counts:
+                self.counts[text] += count
+        if len(self.counts) > KEEP_DISTINCT:
+            self.counts = Counter(dict(self.counts.most_common(_KEEP_WIDE)))
+
+    def widen(self) -> None:
+        """Give up counting every distinct text exactly; keep hashes of all."""
+        self.wide = True
+        self._hash(self.counts)
+        self.counts = Counter(dict(self.counts.most_common(_KEEP_WIDE)))
+
+    def _hash(self, texts: Counter[str]) -> None:
+        import numpy
+
+        self.hashes.append(numpy.fromiter(map(hash, texts), dtype=numpy.int64, count=len(texts)))
+        if sum(len(h) for h in self.hashes[1:]) > 500_000:  # type: ignore[arg-type]
+            self.hashes = [numpy.unique(numpy.concatenate(self.hashes))]
+
+    def distinct(self) -> int:
+        """Distinct texts that are no missing value. Exact but for hash collisions."""
+        if not self.wide:
+            return len(self.counts)
+        import numpy
+
+        return int(numpy.unique(numpy.concatenate(self.hashes)).size)

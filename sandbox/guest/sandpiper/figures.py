@@ -1,0 +1,167 @@
+"""A column's figures, out of its distinct texts and how often each occurs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from . import decide, numbers
+from .decide import DATE, DATETIME, INTEGER, NUMBER, Decision
+from .evidence import Evidence
+from .notes import Note
+
+_SENTINELS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0})
+_UNIX = ((1e9, 2e9, "seconds"), (1e12, 2e12, "milliseconds"))
+_STRAYS_SHOWN = 4
+
+
+@dataclass(slots=True)
+class Figures:
+    """What profile.json says of one column's values."""
+
+    values: int = 0  # cells with a value of the column's type
+    sum: float | int = 0
+    low: Any = None
+    high: Any = None
+    strays: Counter[str] = field(default_factory=Counter)
+    distinct: int = 0
+    parts: list[float] = field(default_factory=list)
+    sample: list[tuple[float, int]] = field(default_factory=list)
+
+    def mean(self) -> float | None:
+        return tidy(self.sum / self.values) if self.values else None
+
+
+def tidy(value: float | int) -> float | int:
+    """A sum without the dust of binary fractions: 15 digits are kept."""
+    if isinstance(value, int) or not math.isfinite(value):
+        return value
+    return float(f"{value:.15g}")
+
+
+def gather(figures: Figures, counts: Iterable[tuple[str, int]], decision: Decision, facts: set[str]) -> None:
+    """Add the figures of these texts. Texts that do not convert are strays."""
+    pairs = [(t, n) for t, n in counts if t not in decision.absent] if decision.absent else list(counts)
+    if decision.convert is None or not pairs:
+        return
+    if decision.type in (INTEGER, NUMBER):
+        _numbers(figures, pairs, decision, facts)
+    elif decision.type in (DATE, DATETIME):
+        _dates(figures, pairs, decision)
+
+
+def _numbers(figures: Figures, pairs: list[tuple[str, int]], decision: Decision, facts: set[str]) -> None:
+    texts = [t for t, _ in pairs]
+    times = [n for _, n in pairs]
+    quick = float if decision.marks == numbers.Marks() and facts <= {numbers.INT, numbers.DOT_DECIMAL} else None
+    if decision.type == INTEGER and quick:
+        quick = int
+    try:
+        values = list(map(quick or decision.convert, texts))  # type: ignore[arg-type]
+    except ValueError:
+        values, times = _sift(figures, pairs, decision)
+    if not values:
+        return
+    figures.values += sum(times)
+    weighted = values if max(times) == 1 else [v * n for v, n in zip(values, times, strict=True)]
+    if decision.type == INTEGER:
+        figures.sum += sum(weighted)
+    else:
+        figures.parts.append(math.fsum(weighted))
+        figures.sum = tidy(math.fsum(figures.parts))
+    low, high = min(values), max(values)
+    figures.low = low if figures.low is None else min(figures.low, low)
+    figures.high = high if figures.high is None else max(figures.high, high)
+    figures.distinct += len(set(values))
+    if len(figures.sample) < 200_000:
+        figures.sample.extend(zip(values, times, strict=True))
+
+
+def _sift(figures: Figures, pairs: list[tuple[str, int]], decision: Decision) -> tuple[list[Any], list[int]]:
+    values, times = [], []
+    for text, count in pairs:
+        try:
+            values.append(decision.convert(text))  # type: ignore[misc]
+            times.append(count)
+        except (ValueError, OverflowError):
+            figures.strays[text] += count
+    return values, times
+
+
+def _dates(figures: Figures, pairs: list[tuple[str, int]], decision: Decision) -> None:
+    values, times = _sift(figures, pairs, decision)
+    if not values:
+        return
+    figures.values += sum(times)
+    low, high = min(values, key=instant), max(values, key=instant)
+    figures.low = low if figures.low is None else min(figures.low, low, key=instant)
+    figures.high = high if figures.high is None else max(figures.high, high, key=instant)
+    figures.distinct += len(set(values))
+
+
+def instant(value: datetime) -> datetime:
+    """For comparing times with and without zones: zoneless ones count as UTC."""
+    return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+
+
+def quantiles(sample: list[tuple[float, int]], *shares: float) -> list[float]:
+    """Quantiles of weighted values, each a value that occurs."""
+    ordered = sorted(sample)
+    total = sum(n for _, n in ordered)
+    wanted = [s * (total - 1) for s in shares]
+    result: list[float] = []
+    passed = 0
+    for value, count in ordered:
+        passed += count
+        while len(result) < len(wanted) and wanted[len(result)] < passed:
+            result.append(value)
+    return result
+
+
+def remark(column: Evidence, decision: Decision, figures: Figures) -> list[Note]:
+    """Notes that only the values allow: outliers, stand-ins, strays."""
+    notes: list[Note] = []
+
+    def say(code: str, **args: Any) -> None:
+        notes.append(Note(code, column.name, args))
+
+    if figures.strays:
+        shown = ", ".join(f"“{t[:30]}”" for t in list(figures.strays)[:_STRAYS_SHOWN])
+        kind = "number" if decision.type in (INTEGER, NUMBER) else "date"
+        say("strays", count=sum(figures.strays.values()), kind=kind, examples=shown)
+    if decision.type in (INTEGER, NUMBER) and figures.values:
+        _remark_numbers(column, decision, figures, say)
+    if decision.type in (DATE, DATETIME) and figures.low is not None and (figures.low.year < 1900 or figures.high.year > 2100):
+        say("future")
+    if figures.values > 3 and figures.distinct == 1 or decision.type == decide.TEXT and len(column.counts) == 1 and column.cells > 3 and not decision.missing:
+        say("constant")
+    return notes
+
+
+def _remark_numbers(column: Evidence, decision: Decision, figures: Figures, say: Any) -> None:
+    if decision.type == INTEGER:
+        for low, high, unit in _UNIX:
+            if low <= figures.low and figures.high <= high and figures.distinct > 2:
+                say("unix_time", unit=unit)
+                return
+    if decision.identifier or figures.values < 12 or figures.distinct < 6:
+        return
+    lower, median, upper = quantiles(figures.sample, 0.25, 0.5, 0.75)
+    spread = max(upper - lower, abs(median) * 0.05, 1e-12)
+    for side, value in (("greatest", figures.high), ("least", figures.low)):
+        far = value - upper if side == "greatest" else lower - value
+        if far <= 6 * spread:
+            continue
+        times = sum(n for v, n in figures.sample if v == value)
+        if float(value) in _SENTINELS and times > 1:
+            say("sentinel", value=_plain(value), count=times)
+        elif sum(n for v, n in figures.sample if (v - upper if side == "greatest" else lower - v) > 6 * spread) <= max(1, 0.01 * figures.values):
+            say("outlier", side=side, value=_plain(value), median=_plain(median))
+
+
+def _plain(value: float | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"

@@ -1,0 +1,74 @@
+"""Tables as pandas DataFrames, typed as the profile decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas
+
+from . import decide, grid
+from .decide import Decision
+from .notes import render
+from .tables import Table
+
+
+def build(table: Table) -> pandas.DataFrame:
+    """The table's rows, block by block, so that texts never pile up."""
+    parts: list[list[Any]] = [[] for _ in table.decisions]
+    for block in table.body.blocks(grid.Tally()):
+        for i, cells in enumerate(block):
+            parts[i].append(_typed(cells, table.decisions[i]))
+    columns = {}
+    for i, decision in enumerate(table.decisions):
+        pieces = parts[i]
+        parts[i] = []
+        if pieces:
+            columns[decision.name] = pieces[0] if len(pieces) == 1 else pandas.concat(pieces, ignore_index=True)
+        else:
+            columns[decision.name] = pandas.Series([], dtype=object)
+    frame = pandas.DataFrame(columns)
+    for i, decision in enumerate(table.decisions):
+        if decision.type == decide.INTEGER and not frame[decision.name].isna().any():
+            frame[decision.name] = frame[decision.name].astype("int64")
+    frame.attrs["notes"] = [render(n) for n in table.notes] + [render(n) for d in table.decisions for n in d.notes]
+    return frame
+
+
+def _typed(cells: Sequence[str], decision: Decision) -> pandas.Series:
+    values = {text: _value(text, decision) for text in set(cells)}
+    column = [values[text] for text in cells]
+    if decision.type == decide.INTEGER:
+        return pandas.Series(column, dtype="Int64")
+    if decision.type == decide.NUMBER:
+        return pandas.Series(column, dtype="float64")
+    if decision.type == decide.BOOLEAN:
+        return pandas.Series(column, dtype="bool" if None not in values.values() else "boolean")
+    if decision.type in (decide.DATE, decide.DATETIME) and decision.convert is not None:
+        return _times(column)
+    return pandas.Series(column, dtype=object)
+
+
+def _value(text: str, decision: Decision) -> Any:
+    text = text.strip()
+    if not text or text in decision.absent:
+        return None
+    if decision.convert is None:
+        return text
+    try:
+        return decision.convert(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _times(column: list[Any]) -> pandas.Series:
+    """One offset is kept as the column's zone; several are kept as UTC instants."""
+    offsets = {value.utcoffset() for value in column if value is not None}
+    if len(offsets) > 1:
+        zoned = [None if v is None else pandas.Timestamp(v) for v in column]
+        stamps = [None if v is None else v.tz_localize("UTC") if v.tzinfo is None else v.tz_convert("UTC") for v in zoned]
+        return pandas.Series(pandas.DatetimeIndex(stamps))
+    try:
+        return pandas.Series(pandas.to_datetime(column))
+    except (ValueError, OverflowError):
+        return pandas.Series(column, dtype=object)

@@ -1,0 +1,222 @@
+"""Where a table begins in a sheet of cells, and what its columns are called.
+
+Exports put titles, dates and blank lines above the header, units below it, and
+sometimes leave the header out. All of that is decided on the first rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from . import dates, numbers
+from .notes import Note
+from .words import clean
+
+Row = Sequence[str]
+
+_PREAMBLE = 40  # rows within which a table must begin
+_NAME_LIMIT = 200
+_UNIT = re.compile(
+    r"[\[(].{1,16}[\])]|%|[€$£¥₽]|°[CF]|EUR|USD|GBP|RUB|руб\.?|тыс\.?\s?руб\.?|шт\.?|[kmcMG]?[gmWVABls]|[kMG]?B|kWh|MWh|кВт·?ч?|кг|г|м|км|с|мин|ч"
+    r"|ms|s|sec|min|h|hours|days|pcs|units?|m/s|km/h|kg/m3|m2|m²|m3|m³|hPa|bar|mbar|ppm|mmol/l|mg/l|bpm|count|n/a|text|date|string|-|個|円|元|件"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+@dataclass(slots=True)
+class Layout:
+    """A table's frame. Rows are counted from 1 in the file; 0 is no header."""
+
+    width: int
+    first: int  # index of the first data row
+    header_row: int
+    names: list[str]
+    header: list[str] = field(default_factory=list)  # the raw header, to find repeats
+    notes: list[Note] = field(default_factory=list)
+
+
+def find(head: Sequence[Row], width: int | None = None) -> Layout:
+    """Find the table in the first rows of a sheet.
+
+    ``width`` is the number of columns where the caller knows it.
+    """
+    filled = [sum(1 for cell in row if cell and not cell.isspace()) for row in head]
+    width = width or _width(head, filled)
+    start = _start(filled, width)
+    if start is None:
+        return Layout(width, len(head), 0, [], notes=[])
+    body = [head[i] for i in range(start + 1, len(head)) if filled[i]]
+    layout = Layout(width, start, 0, [])
+    skipped = sum(1 for i in range(start) if filled[i])
+    rows: list[Row] = []
+    if _is_header(head[start], body, width):
+        rows, skipped = _header_rows(head, filled, start, width, skipped)
+        layout.first = start + (len(rows) if rows[0] is head[start] else 1)
+        layout.header_row = layout.first
+    if skipped:
+        layout.notes.append(Note("preamble", args={"count": skipped}))
+    if rows:
+        _take_header(layout, rows)
+        _take_units(layout, head, filled)
+    else:
+        layout.names = [f"column_{i + 1}" for i in range(width)]
+        layout.notes.append(Note("no_header"))
+    return layout
+
+
+def _width(head: Sequence[Row], filled: Sequence[int]) -> int:
+    """The usual number of cells up to the last filled one."""
+    extents: Counter[int] = Counter()
+    for row, count in zip(head, filled, strict=True):
+        if count:
+            extents[max(i for i, cell in enumerate(row) if cell and not cell.isspace()) + 1] += 1
+    if not extents:
+        return 0
+    most = extents.most_common(1)[0][1]
+    return max(w for w, n in extents.items() if n >= max(1, 0.3 * most))
+
+
+def _start(filled: Sequence[int], width: int) -> int | None:
+    """The first row that is as full as the table's rows are."""
+    enough = width if width <= 2 else max(2, round(0.55 * width))
+    candidates = [i for i, n in enumerate(filled[:_PREAMBLE]) if n >= enough]
+    if candidates:
+        return candidates[0]
+    return next((i for i, n in enumerate(filled) if n), None)
+
+
+def kind(cell: str) -> str:
+    """What a cell looks like: "", "number", "date" or "text"."""
+    cell = cell.strip()
+    if not cell:
+        return ""
+    if len(cell) <= 40:
+        if numbers.describe(cell) is not None:
+            return "number"
+        if dates.describe(cell) is not None:
+            return "date"
+    return "text"
+
+
+def _is_header(row: Row, body: Sequence[Row], width: int) -> bool:
+    score = 0.0
+    kinds = [kind(cell) for cell in row]
+    for j, cell in enumerate(row[:width]):
+        below = [r[j].strip() for r in body[:60] if j < len(r) and r[j].strip()]
+        below_kinds = Counter(map(kind, below))
+        usual = below_kinds.most_common(1)[0][0] if below_kinds else ""
+        mine = kinds[j]
+        if mine == "text" and usual in ("number", "date"):
+            score += 1
+        elif mine == "text" and below and below.count(cell.strip()) >= max(1, 0.02 * len(below)):
+            score -= 1
+        elif mine in ("number", "date"):
+            label = _YEAR.fullmatch(cell.strip()) or mine == "date"
+            alike = usual == mine and not (_YEAR.fullmatch(cell.strip()) and not any(_YEAR.fullmatch(b) for b in below))
+            score += 0.2 if label and not alike else -1
+    if score:
+        return score > 0
+    texts = [cell.strip() for cell, k in zip(row, kinds, strict=True) if k == "text"]
+    return len(texts) == len(set(texts)) and "number" not in kinds and "date" not in kinds and bool(texts)
+
+
+def _header_rows(
+    head: Sequence[Row], filled: Sequence[int], start: int, width: int, skipped: int
+) -> tuple[list[Row], int]:
+    """The header's rows: a group row above, or the rest of a split one below."""
+    row = head[start]
+    below = start + 1
+    if below < len(head) and _completes(row, head[below], width):
+        return [row, head[below]], skipped
+    if start and 2 <= filled[start - 1] < width and _is_group_row(head[start - 1]):
+        return [head[start - 1], row], skipped - 1
+    return [row], skipped
+
+
+def _completes(upper: Row, lower: Row, width: int) -> bool:
+    blank_above = [j for j in range(width) if j >= len(upper) or not upper[j].strip()]
+    if not blank_above or any(kind(c) not in ("", "text") for c in lower):
+        return False
+    blank_below = [j for j in range(width) if j >= len(lower) or not lower[j].strip()]
+    return bool(blank_below) and all(j < len(lower) and lower[j].strip() for j in blank_above)
+
+
+def _is_group_row(row: Row) -> bool:
+    places = [j for j, cell in enumerate(row) if cell.strip()]
+    years = all(kind(row[j]) == "text" or _YEAR.fullmatch(row[j].strip()) for j in places)
+    return years and places != list(range(len(places)))
+
+
+def _take_header(layout: Layout, rows: Sequence[Row]) -> None:
+    width = layout.width
+    layout.header = [cell.strip() for cell in rows[-1]]
+    names = [""] * width
+    for depth, row in enumerate(rows):
+        group = ""
+        for j in range(width):
+            cell = clean(row[j], _NAME_LIMIT) if j < len(row) else ""
+            if depth < len(rows) - 1:
+                group = cell or group
+                cell = group
+            if cell:
+                names[j] = f"{names[j]} {cell}" if names[j] else cell
+    if len(rows) > 1:
+        layout.notes.append(Note("header_rows", args={"count": len(rows)}))
+    if names and names[0].startswith("#") and len(names[0]) > 1:
+        names[0] = names[0].lstrip("# ")
+    layout.names, notes = distinguish(names)
+    layout.notes.extend(notes)
+
+
+def distinguish(names: Sequence[str]) -> tuple[list[str], list[Note]]:
+    """Names made unique: later twins are numbered, blanks named by position."""
+    taken: set[str] = set()
+    wanted = {n for n in names if n}
+    result, twins, blanks = [], [], 0
+    counters: Counter[str] = Counter()
+    for position, name in enumerate(names, start=1):
+        if not name:
+            blanks += 1
+            base = name = f"column_{position}"
+            while name in taken or name in wanted:
+                name = base = base + "_"
+        elif name in taken:
+            twins.append(name)
+            base = name
+            counters[base] = max(counters[base], 1)
+            while name in taken or (name in wanted and name != base):
+                counters[base] += 1
+                name = f"{base} ({counters[base]})"
+        taken.add(name)
+        result.append(name)
+    notes = []
+    if twins:
+        shown = ", ".join(f"“{clean(t, 40)}”" for t in list(dict.fromkeys(twins))[:5])
+        notes.append(Note("duplicate_names", args={"names": shown}))
+    if blanks:
+        notes.append(Note("unnamed", args={"count": blanks}))
+    return result, notes
+
+
+def _take_units(layout: Layout, head: Sequence[Row], filled: Sequence[int]) -> None:
+    """Skip a row of units below the header, when the columns below hold numbers."""
+    i = layout.first
+    if i + 1 >= len(head) or not filled[i]:
+        return
+    cells = [cell.strip() for cell in head[i][: layout.width]]
+    units = [(layout.names[j], cell) for j, cell in enumerate(cells) if cell and cell != "-"]
+    if not units or any(not _UNIT.fullmatch(cell) for _, cell in units):
+        return
+    below = [r for r in head[i + 1 : i + 20] if any(c.strip() for c in r)]
+    numeric = 0
+    for j, cell in enumerate(cells):
+        if cell and cell != "-":
+            values = [kind(r[j]) for r in below if j < len(r) and r[j].strip()]
+            numeric += bool(values) and values.count("number") >= 0.6 * len(values)
+    if numeric >= max(1, 0.5 * len(units)):
+        layout.first += 1
+        shown = ", ".join(f"{name}: {cell}" for name, cell in units[:6])
+        layout.notes.append(Note("units_row", args={"units": shown}))

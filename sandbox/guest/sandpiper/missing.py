@@ -1,0 +1,33 @@
+"""How people spell "no value"."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+# Never a value, whatever the column holds.
+ALWAYS = frozenset(
+    {"", "NULL", "null", "Null", "(null)", "\\N", "N/A", "n/a", "#N/A", "#N/A N/A", "<NA>", "NaN", "nan", "-nan", "н/д", "Н/Д"}
+)
+# No value in a column of numbers or dates; in a column of words they may be words.
+AMONG_VALUES = frozenset(
+    {"-", "--", "---", "—", "–", "?", ".", "..", "...", "None", "none", "NONE", "nil", "n.a.", "n/d", "missing", "Missing"}
+    | {"unknown", "Unknown", "нет", "нет данных", "неизвестно", "k.A.", "無", "无", "x", "X", "*"}
+)
+# A spreadsheet's errors: the figure is lost, the cell is not blank.
+ERRORS = frozenset({"#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#GETTING_DATA"})
+
+_CODE = re.compile(r"[A-Z]{2,3}")
+_WORDLESS = frozenset({"NA", "na", "Na"})
+
+
+def na_is_a_code(values: Counter[str]) -> bool:
+    """Whether "NA" stands among other short upper-case codes, as Namibia does."""
+    codes = sum(1 for v in values if v != "NA" and _CODE.fullmatch(v))
+    others = sum(1 for v in values if v not in _WORDLESS and v not in ALWAYS)
+    return codes >= 2 and codes >= 0.8 * others
+
+
+def is_na(text: str) -> bool:
+    """Whether the text is the two letters that R and pandas write for no value."""
+    return text in _WORDLESS

@@ -1,0 +1,107 @@
+"""What a careful analyst would tell a colleague about a file, in two languages.
+
+A note is a code and its arguments until it is shown; so the same note serves
+profile.json, the prompt (where values may have to stay out) and the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .words import quoted
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing noticed. ``column`` is "" for a note on the whole table."""
+
+    code: str
+    column: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+_TEXTS: dict[str, tuple[str, str]] = {
+    # Files and layout.
+    "preamble": ("{count} line(s) above the header are left out", "над заголовком пропущено строк: {count}"),
+    "no_header": ("there is no header row; columns are named by position", "строки заголовка нет; столбцы названы по номеру"),
+    "header_rows": ("the header spans {count} rows, joined into one", "заголовок занимает строк: {count}; они соединены"),
+    "units_row": ("a row of units under the header is not data: {units}", "строка единиц под заголовком не считается данными: {units}"),
+    "footer": ("{count} line(s) below the data are left out", "под данными пропущено строк: {count}"),
+    "totals": ("{count} total row(s) are left out of the data, so that nothing is counted twice", "итоговые строки ({count}) не входят в данные, чтобы ничего не считать дважды"),
+    "ragged_short": ("{count} row(s) have fewer cells than the header (first: row {row}); the rest is taken as missing", "строк короче заголовка: {count} (первая — {row}); недостающее считается пропуском"),
+    "ragged_long": ("{count} row(s) have more cells than the header (first: row {row}); what is beyond it was not read", "строк длиннее заголовка: {count} (первая — {row}); лишние ячейки не прочитаны"),
+    "repeated_header": ("the header is repeated {count} time(s) inside the data; left out", "заголовок повторён внутри данных ({count}); повторы пропущены"),
+    "blank_rows": ("{count} blank row(s) are left out", "пропущено пустых строк: {count}"),
+    "blank_columns": ("{count} column(s) without name and values are left out", "пропущено столбцов без имени и значений: {count}"),
+    "duplicate_rows": ("{count} row(s) repeat another row exactly", "строк, полностью повторяющих другую: {count}"),
+    "duplicate_names": ("the header has names twice: {names}; the later ones are numbered", "в заголовке повторяются имена: {names}; повторы пронумерованы"),
+    "unnamed": ("{count} column(s) have no name in the header and are named by position", "столбцов без имени: {count}; они названы по номеру"),
+    "stray_quotes": ("quote marks are not closed; read without quoting", "кавычки не закрыты; прочитано без учёта кавычек"),
+    "nul_bytes": ("{count} NUL byte(s) are left out", "пропущено нулевых байтов: {count}"),
+    "bad_bytes": ("{count} byte(s) are not valid {encoding} and stand as �", "байтов, недопустимых в {encoding}: {count}; на их месте �"),
+    "encoding_guess": ("the encoding is a guess ({encoding}); check names with special letters", "кодировка определена предположительно ({encoding}); проверьте буквы в названиях"),
+    "extension": ("by its content it is {kind}, whatever its name says", "по содержимому это {kind}, что бы ни говорило имя"),
+    "columns_cut": ("{total} columns; only the first {read} were read", "столбцов {total}; прочитаны только первые {read}"),
+    "rows_cut": ("only the first {read} rows were read; all figures are of these", "прочитаны только первые строки ({read}); все числа — по ним"),
+    "in_chunks": ("read in {count} chunks; every figure is over all rows", "прочитано частями ({count}); все числа — по всем строкам"),
+    "distinct_estimate": ("distinct values are an estimate (±2 %)", "число различных значений — оценка (±2 %)"),
+    "top_estimate": ("the most frequent values are counted approximately", "частоты самых частых значений приблизительны"),
+    "time_cut": ("reading stopped after {seconds} s; all figures are of the first {read} rows", "чтение остановлено через {seconds} с; все числа — по первым строкам ({read})"),
+    "fixed_width": ("columns are aligned with spaces, not separated by a mark", "столбцы выровнены пробелами, а не разделены знаком"),
+    # Columns.
+    "empty": ("is empty", "пуст"),
+    "constant": ("has the same value in every row", "содержит одно и то же значение во всех строках"),
+    "leading_zeros": ("has leading zeros and is kept as text", "содержит ведущие нули и оставлен текстом"),
+    "long_digits": ("has numbers of more than 15 digits and is kept as text, so that none is rounded", "содержит числа длиннее 15 цифр и оставлен текстом, чтобы ничего не округлить"),
+    "exponent_ids": ("has codes like 1E5 and is kept as text", "содержит коды вида 1E5 и оставлен текстом"),
+    "phone": ("looks like phone numbers and is kept as text", "похож на номера телефонов и оставлен текстом"),
+    "version": ("looks like version numbers and is kept as text", "похож на номера версий и оставлен текстом"),
+    "na_code": ("NA is taken as a code, not as missing", "NA считается кодом, а не пропуском"),
+    "missing_spelt": ("missing is spelt {spellings}", "пропуски записаны как {spellings}"),
+    "strays": ("{count} cell(s) are no {kind} and are left out of its figures: {examples}", "ячеек, которые не {kind}: {count}; в расчёты не входят: {examples}"),
+    "mixed": ("{count} of {total} cells are numbers, the rest is not: kept as text", "чисел {count} из {total}, остальное — нет: оставлен текстом"),
+    "mixed_marks": ("mixes decimal points and decimal commas, and is kept as text", "смешивает десятичные точки и запятые и оставлен текстом"),
+    "mixed_units": ("mixes units ({units}); no sum is given", "смешивает единицы ({units}); сумма не считается"),
+    "mixed_days": ("mixes day-first and month-first dates, and is kept as text", "смешивает порядок день-месяц и месяц-день и оставлен текстом"),
+    "open_marks": ("“{example}” is read as {reading}; nothing in the file says for certain", "«{example}» прочитано как {reading}; точно по файлу не определить"),
+    "open_dates": ("day and month cannot be told apart (no value above 12): say which comes first", "день и месяц неразличимы (нет значений больше 12): укажите порядок"),
+    "order_from": ("{order} first, decided by {why}", "порядок: {order}; основание — {why}"),
+    "formats": ("has {count} date formats: {formats}", "форматов даты: {count} ({formats})"),
+    "zones": ("times carry the offsets {zones}; kept, and compared as instants", "время со сдвигами {zones}; они сохранены"),
+    "zone_mixed": ("some times have a zone and some have none", "у части времён есть часовой пояс, у части нет"),
+    "unit": ("is in {unit}", "единица — {unit}"),
+    "percent": ("is in percent: 12.5 stands for 12.5 %", "в процентах: 12,5 означает 12,5 %"),
+    "accounting": ("negatives in parentheses are read as negative numbers", "числа в скобках прочитаны как отрицательные"),
+    "text_numbers": ("{count} number(s) were stored as text", "чисел, записанных как текст: {count}"),
+    "errors": ("{count} cell(s) hold formula errors: {errors}", "ячеек с ошибками формул: {count} ({errors})"),
+    "sentinel": ("{value} occurs {count} times and may stand for missing", "значение {value} встречается {count} раз и может означать пропуск"),
+    "outlier": ("the {side} value {value} is far from the others (median {median})", "{side} значение {value} далеко от остальных (медиана {median})"),
+    "unix_time": ("looks like Unix time in {unit}", "похож на время Unix в {unit}"),
+    "spaces": ("{count} cell(s) had spaces around the value; they are cut", "ячеек с пробелами по краям: {count}; пробелы убраны"),
+    "case_twins": ("has spellings that differ only in case or spaces, such as {examples}", "есть написания, отличающиеся лишь регистром или пробелами: {examples}"),
+    "unique_id": ("is different in every row", "различен в каждой строке"),
+    "future": ("has dates after 2100 or before 1900", "содержит даты после 2100 или до 1900 года"),
+}
+_WORDS_RU = {"number": "числа", "date": "даты", "greatest": "наибольшее", "least": "наименьшее", "day": "сначала день", "month": "сначала месяц"}
+
+
+def render(note: Note, language: str = "en", *, values: bool = True) -> str:
+    """The note as a sentence; with ``values`` False, no cell's text is in it."""
+    template = _TEXTS[note.code][1 if language == "ru" else 0]
+    args = {}
+    for key, value in note.args.items():
+        if key in _FROM_CELLS and not values:
+            value = "…"
+        elif language == "ru" and isinstance(value, str):
+            value = _WORDS_RU.get(value, value)
+        args[key] = value
+    text = template.format(**args)
+    if not note.column:
+        return text
+    return f"{'столбец' if language == 'ru' else 'column'} {quoted(note.column)}: {text}"
+
+
+# Arguments that hold text or figures of cells.
+_FROM_CELLS = frozenset({"examples", "example", "value", "median", "units", "unit_values"})

@@ -1,0 +1,196 @@
+"""Numbers as people and their tools write them.
+
+A number's text is first *described* (which marks it has, and what they prove),
+then the column *decides* what its marks mean from all descriptions together,
+and only then is anything converted. So "1.234" is never read alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# A number's parts, each a fact about one text; a column's facts are their union.
+INT = "int"
+DOT_DECIMAL, COMMA_DECIMAL = "dot-decimal", "comma-decimal"
+DOT_OPEN, COMMA_OPEN = "dot-open", "comma-open"  # 1.234: decimal or thousands
+DOT_GROUP, COMMA_GROUP, SPACE_GROUP, QUOTE_GROUP = "dot-group", "comma-group", "space-group", "quote-group"
+PERCENT, PLAIN_UNIT = "percent", "no-unit"
+ACCOUNTING, TRAILING_MINUS, SCIENTIFIC = "accounting", "trailing-minus", "scientific"
+EXPONENT_ID, LEADING_ZERO, LONG_DIGITS, PLUS = "exponent-id", "leading-zero", "long-digits", "plus"
+
+# Facts that speak for an identifier rather than a quantity.
+IDENTIFIER = frozenset({EXPONENT_ID, LEADING_ZERO, LONG_DIGITS})
+
+# Digits beyond which a float or a spreadsheet no longer tells neighbours apart.
+EXACT_DIGITS = 15
+
+_SPACES = " \u00a0\u2007\u2009\u202f"
+_CURRENCIES = (
+    r"US\$|R\$|[$€£¥₽₴₸₹₩₺₪฿₫]|USD|EUR|GBP|RUB|CHF|JPY|CNY|PLN|CZK|SEK|NOK|DKK|UAH|KZT|INR|BRL|CAD|AUD|TRY"
+    r"|руб\.?|р\.|тг\.?|грн\.?|kr\.?|zł|Kč|Fr\.|元|円|원"
+)
+_SHAPE = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[-+\u2212\u2013])?\s*(?P<cur1>{_CURRENCIES})?[{_SPACES}]*(?P<sign2>[-+\u2212])?"
+    rf"(?P<body>\d[\d.,'’_{_SPACES}]*|[.,]\d+)(?P<exp>[eE][-+]?\d{{1,3}})?"
+    rf"[{_SPACES}]*(?P<cur2>{_CURRENCIES})?[{_SPACES}]*(?P<percent>%|٪|％)?(?P<minus>-)?\s*(?P<close>\))?",
+    re.IGNORECASE,
+)
+_GROUPS = {
+    ",": re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}"),
+    ".": re.compile(r"\d{1,3}(?:\.\d{3})+"),
+    " ": re.compile(r"\d{1,3}(?: \d{3})+"),
+    "'": re.compile(r"\d{1,3}(?:'\d{3})+"),
+}
+_GROUP_FACT = {",": COMMA_GROUP, ".": DOT_GROUP, " ": SPACE_GROUP, "'": QUOTE_GROUP}
+_DECIMAL_FACT = {",": COMMA_DECIMAL, ".": DOT_DECIMAL}
+_OPEN_FACT = {",": COMMA_OPEN, ".": DOT_OPEN}
+_ALIKE = str.maketrans({c: " " for c in _SPACES} | {"’": "'", "_": "'"})
+
+# Fast paths over many texts at once, joined by newlines.
+PLAIN_INTS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14})\n)+", re.ASCII)
+PLAIN_DECIMALS = re.compile(r"(?:-?(?:0|[1-9]\d*)\.\d{1,2}(?:\d{2,})?\n|-?(?:0|[1-9]\d{0,14})\n)+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One text seen as a number: its facts and its unit ("" for none)."""
+
+    facts: tuple[str, ...]
+    unit: str = ""
+
+
+def describe(text: str) -> Described | None:
+    """Say what ``text`` would be as a number; None when it is none."""
+    match = _SHAPE.fullmatch(text)
+    if match is None or bool(match["open"]) != bool(match["close"]):
+        return None
+    body = match["body"].translate(_ALIKE).rstrip(" ")
+    facts = _body_facts(body, match["exp"])
+    if facts is None:
+        return None
+    signs = [s for s in (match["sign"], match["sign2"], match["minus"]) if s]
+    if len(signs) > 1 or (signs and match["open"]) or (match["cur1"] and match["cur2"]):
+        return None
+    unit = match["cur1"] or match["cur2"] or ("%" if match["percent"] else "")
+    if match["open"]:
+        facts.append(ACCOUNTING)
+    if match["minus"]:
+        facts.append(TRAILING_MINUS)
+    if match["sign"] == "+":
+        facts.append(PLUS)
+    return Described(tuple(facts), unit)
+
+
+def _body_facts(body: str, exponent: str | None) -> list[str] | None:
+    if body.isdecimal():
+        return _integer_facts(body, exponent)
+    if exponent:
+        if re.fullmatch(r"\d+\.\d*", body):
+            return [DOT_DECIMAL, SCIENTIFIC]
+        return [COMMA_DECIMAL, SCIENTIFIC] if re.fullmatch(r"\d+,\d+", body) else None
+    for mark in " '":
+        if mark in body:
+            return _grouped_facts(body, mark, ".,")
+    dots, commas = body.count("."), body.count(",")
+    if dots and commas:
+        mark = "," if body.rindex(".") > body.rindex(",") else "."
+        return _grouped_facts(body, mark, "." if mark == "," else ",")
+    return _one_mark_facts(body, "." if dots else ",", dots + commas)
+
+
+def _integer_facts(body: str, exponent: str | None) -> list[str]:
+    if exponent:
+        return [EXPONENT_ID if exponent[1].isdigit() else SCIENTIFIC]
+    if len(body) > 1 and body[0] == "0":
+        return [INT, LEADING_ZERO]
+    return [INT, LONG_DIGITS] if len(body) > EXACT_DIGITS else [INT]
+
+
+def _grouped_facts(body: str, mark: str, decimals: str) -> list[str] | None:
+    whole, found = body, []
+    for decimal in decimals:
+        if decimal in body:
+            whole, _, fraction = body.partition(decimal)
+            if not fraction.isdecimal():
+                return None
+            found = [_DECIMAL_FACT[decimal]]
+            break
+    return [_GROUP_FACT[mark], *found] if _GROUPS[mark].fullmatch(whole) else None
+
+
+def _one_mark_facts(body: str, mark: str, count: int) -> list[str] | None:
+    if count > 1:
+        return [_GROUP_FACT[mark]] if _GROUPS[mark].fullmatch(body) else None
+    whole, _, fraction = body.partition(mark)
+    if len(whole) > 1 and whole[0] == "0":
+        return [_DECIMAL_FACT[mark], LEADING_ZERO]
+    if len(fraction) == 3 and 1 <= len(whole) <= 3 and whole != "0":
+        return [_OPEN_FACT[mark]]
+    return [_DECIMAL_FACT[mark]]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a column's marks mean. ``grouping`` is "" where there is none."""
+
+    decimal: str = "."
+    grouping: str = ""
+    sure: bool = True
+
+
+def decide_marks(facts: set[str], comma_file: bool | None) -> Marks | None:
+    """Decide from a column's facts; None when they contradict each other.
+
+    ``comma_file`` is what the rest of the file does: True for decimal commas,
+    False for decimal points, None when it does not say.
+    """
+    dot, comma = DOT_DECIMAL in facts or COMMA_GROUP in facts, COMMA_DECIMAL in facts or DOT_GROUP in facts
+    if DOT_DECIMAL in facts and COMMA_DECIMAL in facts or DOT_GROUP in facts and COMMA_GROUP in facts or dot and comma:
+        return None
+    grouping = " " if SPACE_GROUP in facts else "'" if QUOTE_GROUP in facts else ""
+    if dot:
+        return Marks(".", grouping or ("," if facts & {COMMA_GROUP, COMMA_OPEN} else ""))
+    if comma:
+        return Marks(",", grouping or ("." if facts & {DOT_GROUP, DOT_OPEN} else ""))
+    return _decide_open(facts, grouping, comma_file)
+
+
+def _decide_open(facts: set[str], grouping: str, comma_file: bool | None) -> Marks | None:
+    dot_open, comma_open = DOT_OPEN in facts, COMMA_OPEN in facts
+    if dot_open and comma_open:
+        return None
+    if grouping:  # 1 234,567: the other mark can only be the decimal one
+        return Marks("," if comma_open else ".", grouping)
+    if comma_open:
+        if comma_file:
+            return Marks(",", "")
+        return Marks(".", ",", sure=comma_file is not None)
+    if dot_open:
+        if comma_file:
+            return Marks(",", ".")
+        return Marks(".", "", sure=comma_file is not None)
+    return Marks("," if comma_file else ".", "")
+
+
+def converter(marks: Marks) -> Callable[[str], float | int]:
+    """A function from a described text to its value; ValueError when it is none."""
+    drop = str.maketrans({c: "" for c in "'’_" + _SPACES} | ({marks.grouping: ""} if marks.grouping in ("." , ",") else {}))
+    comma = marks.decimal == ","
+
+    def convert(text: str) -> float | int:
+        match = _SHAPE.fullmatch(text)
+        if match is None:
+            raise ValueError("not a number")
+        body = match["body"].translate(drop)
+        if comma:
+            body = body.replace(",", ".")
+        if match["exp"]:
+            value: float | int = float(body + match["exp"])
+        else:
+            value = float(body) if "." in body else int(body)
+        negative = match["open"] or match["minus"] or (match["sign"] or match["sign2"] or "+") != "+"
+        return -value if negative else value
+
+    return convert

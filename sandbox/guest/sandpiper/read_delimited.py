@@ -1,0 +1,89 @@
+"""CSV and its kin."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from . import charsets, dialect, grid
+from .notes import Note
+from .refusal import Refusal
+from .source import Source
+from .tables import Table
+
+_SNIFF = 1 << 18
+_FIELD_LIMIT = 1 << 20
+# Rows are kept between the passes when the file is no larger than that.
+_KEEP_BYTES = 24 << 20
+
+
+def text_lines(source: Source, charset: charsets.Charset) -> io.TextIOWrapper:
+    """The source as text; bytes that do not decode stand as U+FFFD."""
+    return io.TextIOWrapper(source.open(), encoding=charset.codec, errors="replace", newline="")
+
+
+def sniff_text(source: Source, charset: charsets.Charset) -> tuple[str, bool]:
+    """The first part of a text, and whether that is all of it."""
+    with text_lines(source, charset) as f:
+        text = f.read(_SNIFF)
+        return text, not f.read(1)
+
+
+def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Table:
+    """A delimited text as a table."""
+    csv.field_size_limit(_FIELD_LIMIT)
+    notes: list[Note] = []
+    if not _quotes_close(source, charset, form):
+        form = dialect.Dialect(form.delimiter, form.quote, form.width, form.skip, quoting=False)
+        notes.append(Note("stray_quotes"))
+    small = 0 <= source.size <= _KEEP_BYTES
+    if small:
+        kept = list(_rows(source, charset, form))
+        if not kept:
+            raise Refusal("The file is blank: it holds no rows.")
+        body = grid.open_grid(lambda: iter(kept), form.width)
+    else:
+        body = grid.open_grid(lambda: _rows(source, charset, form), form.width)
+    kind = "tsv" if form.delimiter == "\t" else "csv"
+    table = Table(kind=kind, encoding=charset.name, delimiter=form.delimiter, body=body)
+    if body.layout.header_row:
+        table.header_row = body.layout.header_row + form.skip
+    if form.skip and form.delimiter:
+        table.notes.append(Note("preamble", args={"count": form.skip}))
+    if not charset.sure:
+        notes.append(Note("encoding_guess", args={"encoding": charset.name}))
+    table.notes.extend(notes)
+    return table
+
+
+def _rows(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Iterator[list[str]]:
+    with text_lines(source, charset) as f:
+        for _ in range(form.skip):
+            f.readline()
+        if not form.delimiter:
+            for line in f:
+                yield [line.strip()]
+            return
+        quoting = csv.QUOTE_MINIMAL if form.quoting else csv.QUOTE_NONE
+        yield from csv.reader(
+            f, delimiter=form.delimiter, quotechar=form.quote, quoting=quoting, skipinitialspace=form.delimiter in ",;|"
+        )
+
+
+def _quotes_close(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> bool:
+    """Whether quoting works out: no cell swallows the rest of the file."""
+    if not form.delimiter or not form.quoting:
+        return True
+    with text_lines(source, charset) as f:
+        text = f.read(_SNIFF)
+    if form.quote not in text:
+        return True
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, quotechar=form.quote, skipinitialspace=True)
+    try:
+        rows = list(reader)
+    except csv.Error:
+        return False
+    return all(cell.count("\n") < 60 for row in rows[:-1] for cell in row if len(cell) > 60) and (
+        len(text) == _SNIFF or text.count(form.quote) % 2 == 0
+    )

@@ -1,0 +1,145 @@
+"""One table of a file: its rows as text, what its columns are, their figures."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import decide, figures, grid
+from .decide import Decision
+from .evidence import KEEP_DISTINCT, Evidence
+from .figures import Figures
+from .notes import Note
+
+if TYPE_CHECKING:
+    import pandas
+
+# Distinct texts kept over all columns; the widest columns are given up first.
+_KEEP_ALL = 1_500_000
+
+
+@dataclass(slots=True)
+class Table:
+    """A table that was found, and, after ``study``, what is known of it."""
+
+    kind: str
+    body: grid.Grid
+    name: str = ""
+    encoding: str = ""
+    delimiter: str = ""
+    header_row: int = 0
+    hidden: bool = False
+    notes: list[Note] = field(default_factory=list)
+    native: list[Counter[str]] = field(default_factory=list)
+    rows: int = 0
+    evidence: list[Evidence] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    figures: list[Figures] = field(default_factory=list)
+    context: decide.Context = field(default_factory=decide.Context)
+    studied: bool = False
+
+    def study(self, day_first: bool | None = None) -> Table:
+        """Read the whole table and decide its types and figures, once."""
+        if self.studied:
+            return self
+        with _without_collector():
+            tally = grid.Tally()
+            self.evidence = [Evidence(name) for name in self.body.names]
+            for column, native in zip(self.evidence, self.native, strict=False):
+                column.native = native
+            for block in self.body.blocks(tally):
+                for column, cells in zip(self.evidence, block, strict=True):
+                    column.add(cells)
+                self._give_up_widest()
+            self.rows = tally.rows
+            self.notes = [*self.notes, *self.body.layout.notes, *grid.tally_notes(tally)]
+            self.decisions, self.context = decide.decide_all(self.evidence, delimiter=self.delimiter, day_first=day_first)
+            self._gather(tally)
+        self.studied = True
+        return self
+
+    def _give_up_widest(self) -> None:
+        total = sum(len(c.counts) for c in self.evidence)
+        while total > _KEEP_ALL:
+            widest = max((c for c in self.evidence if not c.wide), key=lambda c: len(c.counts), default=None)
+            if widest is None or len(widest.counts) < KEEP_DISTINCT // 100:
+                return
+            total -= len(widest.counts)
+            widest.widen()
+            total += len(widest.counts)
+
+    def _gather(self, tally: grid.Tally) -> None:
+        self.figures = [Figures() for _ in self.evidence]
+        again = []
+        for i, (column, decision) in enumerate(zip(self.evidence, self.decisions, strict=True)):
+            if column.wide and decision.convert is not None and decision.type != decide.BOOLEAN:
+                again.append(i)
+            else:
+                figures.gather(self.figures[i], column.counts.items(), decision, column.number_facts)
+        if again:
+            self._gather_wide(again)
+        if tally.blocks > 1:
+            self.notes.append(Note("in_chunks", args={"count": tally.blocks}))
+        for i, column in enumerate(self.evidence):
+            decision = self.decisions[i]
+            decision.notes.extend(figures.remark(column, decision, self.figures[i]))
+
+    def _gather_wide(self, wanted: list[int]) -> None:
+        """Read again, for the columns with too many values to have been kept."""
+        for block in self.body.blocks(grid.Tally()):
+            for i in wanted:
+                counts = Counter(cell.strip() for cell in block[i])
+                decision = self.decisions[i]
+                figures.gather(self.figures[i], counts.items(), decision, self.evidence[i].number_facts)
+        for i in wanted:
+            self.figures[i].distinct = self.evidence[i].distinct()
+
+    def frame(self) -> pandas.DataFrame:
+        """The table as a DataFrame, typed as the profile says."""
+        from . import frames
+
+        return frames.build(self.study())
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Cells are millions of small objects in no cycle: the collector only costs."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def column_profile(table: Table, i: int) -> dict[str, Any]:
+    """One column in the words of profile.json."""
+    from .words import clean
+
+    column, decision, found = table.evidence[i], table.decisions[i], table.figures[i]
+    kind = decision.type
+    result: dict[str, Any] = {"name": column.name, "type": kind, "missing": decision.missing}
+    absent = sum(1 for t in column.counts if t in decision.absent)
+    result["distinct"] = found.distinct if found.distinct else column.distinct() - absent
+    if kind in (decide.INTEGER, decide.NUMBER) and found.values:
+        if decision.summable:
+            result["sum"], result["mean"] = found.sum, found.mean()
+        result["min"], result["max"] = found.low, found.high
+    if kind in (decide.DATE, decide.DATETIME):
+        if found.low is not None:
+            shown = [v.date().isoformat() if kind == decide.DATE else v.isoformat() for v in (found.low, found.high)]
+            result["first"], result["last"] = shown
+        result["date_format"] = decision.date_format
+    if kind in (decide.TEXT, decide.BOOLEAN):
+        values = Counter({t: n for t, n in column.counts.items() if t not in decision.absent}) if absent else column.counts
+        result["top"] = [{"value": clean(t, 200), "count": n} for t, n in values.most_common(10)]
+    if decision.unit:
+        result["unit"] = decision.unit
+    if decision.identifier:
+        result["identifier"] = True
+    return result
