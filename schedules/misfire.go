@@ -19,12 +19,12 @@ type plan struct {
 func decide(s Schedule, line Line, now time.Time) plan {
 	p := plan{}
 	var due []time.Time
-	older := 0 // due times before those kept, for there may be very many
+	older, lastOlder := 0, time.Time{} // due times before those kept, for there may be very many
 	at := s.Next
 	for !at.IsZero() && !at.After(now) {
 		due = append(due, at)
 		if len(due) > 2*MaxCatchUp {
-			due = due[1:]
+			lastOlder, due = due[0], due[1:]
 			older++
 		}
 		at = line.Next(at)
@@ -34,7 +34,7 @@ func decide(s Schedule, line Line, now time.Time) plan {
 		p.skipped = append(p.skipped, Fire{Due: at, At: now, Result: Skipped, Why: why, Count: count})
 	}
 	if older > 0 {
-		skip(due[0], older, fmt.Sprintf("%d runs were missed while the bot was down", older))
+		skip(lastOlder, older, fmt.Sprintf("%d runs were missed while the bot was down", older))
 	}
 	for i, at := range due {
 		late := now.Sub(at)

@@ -119,6 +119,10 @@ type Fire struct {
 	Count int `json:"count,omitempty"`
 }
 
+// FolderAdapter is the Origin.Adapter of local folders as destinations: the
+// console's channel writes there.
+const FolderAdapter = "console"
+
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // Normalize fills the defaults in and checks the schedule whole.
@@ -157,7 +161,7 @@ func (s *Schedule) Normalize() (Line, error) {
 		}
 	}
 	for _, to := range s.To {
-		if s.From == FromChat && to.Adapter == LocalAdapter {
+		if s.From == FromChat && to.Adapter == FolderAdapter {
 			return Line{}, errors.New("a local folder can be named in the configuration or on the command line only")
 		}
 	}

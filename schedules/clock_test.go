@@ -1,0 +1,412 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+// memory is a Records for tests of the clock alone; the real store's promises
+// are bot/storetest's.
+type memory struct {
+	mu   sync.Mutex
+	data map[string]bot.Record
+}
+
+func newMemory() *memory { return &memory{data: map[string]bot.Record{}} }
+
+func (m *memory) Get(_ context.Context, bucket, key string) (bot.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.data[bucket+"\x00"+key]
+	if !ok {
+		return bot.Record{}, bot.ErrNotFound
+	}
+	return r, nil
+}
+
+func (m *memory) Put(_ context.Context, bucket, key string, value []byte, revision uint64) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.data[bucket+"\x00"+key].Revision != revision {
+		return 0, bot.ErrConflict
+	}
+	m.data[bucket+"\x00"+key] = bot.Record{Key: key, Value: value, Revision: revision + 1}
+	return revision + 1, nil
+}
+
+func (m *memory) Delete(_ context.Context, bucket, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.data, bucket+"\x00"+key)
+	return nil
+}
+
+func (m *memory) List(_ context.Context, bucket, prefix string) ([]bot.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []bot.Record
+	prefix = bucket + "\x00" + prefix
+	for k, r := range m.data {
+		if strings.HasPrefix(k, prefix) {
+			list = append(list, r)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Key < list[j].Key })
+	return list, nil
+}
+
+// world stands in for the core: it deduplicates by key as Submit promises.
+type world struct {
+	mu      sync.Mutex
+	events  []bot.Event
+	keys    map[string]string
+	tasks   map[string]bot.Task
+	notices []string
+	denied  string // reason every decision gives
+	crash   int    // Submit fails after storing, this many times
+	failAll bool
+}
+
+func newWorld() *world {
+	return &world{keys: map[string]string{}, tasks: map[string]bot.Task{}}
+}
+
+func (w *world) Now() time.Time { return time.Now() }
+
+func (w *world) Submit(_ context.Context, e bot.Event) (bot.Ticket, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, known := w.keys[e.Key]
+	if !known {
+		id = fmt.Sprintf("task-%d", len(w.events))
+		w.keys[e.Key] = id
+		w.events = append(w.events, e)
+		t := bot.Task{ID: id, State: bot.TaskDone, Event: e}
+		if w.failAll {
+			t.State, t.Outcome = bot.TaskFailed, &bot.Outcome{Error: &bot.TaskError{Kind: "sandbox", Message: "no engine"}}
+		}
+		w.tasks[id] = t
+	}
+	if w.crash > 0 {
+		w.crash--
+		return bot.Ticket{}, errors.New("the answer was lost")
+	}
+	return bot.Ticket{Task: id, Duplicate: known}, nil
+}
+
+func (w *world) Task(_ context.Context, id string) (bot.Task, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, ok := w.tasks[id]
+	if !ok {
+		return bot.Task{}, bot.ErrNotFound
+	}
+	return t, nil
+}
+
+func (w *world) Deliveries(context.Context, string) ([]bot.Delivery, error) { return nil, nil }
+
+func (w *world) Notify(_ context.Context, _ string, _ bot.Origin, message string) error {
+	w.notices = append(w.notices, message)
+	return nil
+}
+
+func (w *world) Decide(context.Context, bot.Event, bot.Right) bot.Decision {
+	return bot.Decision{Allowed: w.denied == "", Reason: w.denied}
+}
+
+func (w *world) clock(t *testing.T, records bot.Records) *Clock {
+	t.Helper()
+	c, err := NewClock(ClockOptions{
+		Book: NewBook(records), Tasks: w, Policy: w, Notify: w, Time: w,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func weekly(name, cron, zone string) Schedule {
+	return Schedule{
+		Name: name, Owner: bot.Actor{ID: "slack:U1"}, Cron: cron, Zone: zone, Request: "report",
+		To: []bot.Origin{{Adapter: "slack", Place: "slack:C1"}}, From: FromConfig,
+	}
+}
+
+func add(t *testing.T, c *Clock, s Schedule) {
+	t.Helper()
+	if _, err := NewService(c, Limits{MinInterval: 15 * time.Minute, PerOwner: 20}).Add(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runUntil runs the clock's own loop until the bubble's time reaches end.
+func runUntil(t *testing.T, c *Clock, w *world, end time.Time) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx, w) }()
+	time.Sleep(time.Until(end))
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// A whole year through the clock's own loop, in twelve zones: each due time
+// makes one event, at its instant, changes of the clock included.
+func TestClockThroughAYear(t *testing.T) {
+	zones := []string{
+		"UTC", "America/New_York", "America/Sao_Paulo", "America/St_Johns", "Europe/Berlin", "Europe/London",
+		"Africa/Cairo", "Asia/Kolkata", "Asia/Tokyo", "Australia/Lord_Howe", "Australia/Sydney", "Pacific/Auckland",
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		c := w.clock(t, newMemory())
+		start := time.Now()
+		for i, zone := range zones {
+			add(t, c, weekly(fmt.Sprintf("z%d", i), "30 2 * * *", zone))
+		}
+		runUntil(t, c, w, start.AddDate(1, 0, 0))
+		count := map[string]int{}
+		for _, e := range w.events {
+			count[e.Options.Schedule]++
+			_, due, _ := strings.Cut(strings.TrimPrefix(e.Key, "schedule:"), ":")
+			at, err := time.Parse(time.RFC3339, due)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if late := e.Received.Sub(at); late < 0 || late > onTime {
+				t.Fatalf("%s was submitted %s after its time", e.Key, late)
+			}
+		}
+		days := int(start.AddDate(1, 0, 0).Sub(start).Hours() / 24)
+		for i, zone := range zones {
+			if n := count[fmt.Sprintf("z%d", i)]; n != days {
+				t.Errorf("%s fired %d times in %d days", zone, n, days)
+			}
+		}
+	})
+}
+
+func TestMissedRunsFollowThePolicy(t *testing.T) {
+	for _, c := range []struct {
+		misfire          Misfire
+		down             time.Duration
+		ran, skippedRows int
+	}{
+		{MisfireSkip, 5 * time.Hour, 0, 5},
+		{MisfireOnce, 5 * time.Hour, 1, 4},
+		{MisfireAll, 5 * time.Hour, 5, 0},
+		{MisfireOnce, 40 * 24 * time.Hour, 1, 2*MaxCatchUp + 0},
+		{MisfireAll, 40 * 24 * time.Hour, 6, 2*MaxCatchUp - 5},
+	} {
+		t.Run(fmt.Sprint(c.misfire, c.down), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, records := newWorld(), newMemory()
+				clock := w.clock(t, records)
+				s := weekly("hourly", "0 * * * *", "UTC")
+				s.Misfire = c.misfire
+				add(t, clock, s)
+				time.Sleep(c.down + 10*time.Minute) // nothing runs: the bot is down
+				clock.Tick(t.Context(), w)
+				clock.Tick(t.Context(), w)
+				fires, err := clock.Book.Fires(t.Context(), "hourly")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ran, skipped, total := 0, 0, 0
+				for _, f := range fires {
+					if f.Result == Ran {
+						ran++
+						total++
+						continue
+					}
+					if f.Why == "" {
+						t.Errorf("%s was skipped without a reason", f.Due)
+					}
+					skipped++
+					total += max(f.Count, 1)
+				}
+				if ran != c.ran || len(w.events) != c.ran || skipped != c.skippedRows {
+					t.Errorf("ran %d (%d events), %d rows skipped; want %d and %d", ran, len(w.events), skipped, c.ran, c.skippedRows)
+				}
+				if want := int(c.down / time.Hour); total != want {
+					t.Errorf("%d due times are accounted for, want %d", total, want)
+				}
+			})
+		})
+	}
+}
+
+// A crash between claiming and submitting, or after submitting, neither loses
+// nor doubles a run.
+func TestCrashAroundSubmitRunsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, records := newWorld(), newMemory()
+		clock := w.clock(t, records)
+		add(t, clock, weekly("daily", "0 9 * * *", "UTC"))
+		w.crash = 2
+		time.Sleep(time.Until(time.Date(2000, 1, 1, 9, 0, 1, 0, time.UTC)))
+		for range 4 {
+			w.clock(t, records).Tick(t.Context(), w) // each a new life
+		}
+		if len(w.events) != 1 {
+			t.Fatalf("%d events", len(w.events))
+		}
+		fires, _ := clock.Book.Fires(t.Context(), "daily")
+		if len(fires) != 1 || fires[0].Task != "task-0" || fires[0].Result != Ran {
+			t.Fatalf("fires: %+v", fires)
+		}
+	})
+}
+
+func TestTwoProcessesFireOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, records := newWorld(), newMemory()
+		a, b := w.clock(t, records), w.clock(t, records)
+		add(t, a, weekly("daily", "0 9 * * *", "UTC"))
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for _, c := range []*Clock{a, b} {
+			wg.Go(func() { _ = c.Run(ctx, w) })
+		}
+		time.Sleep(10 * 24 * time.Hour)
+		cancel()
+		wg.Wait()
+		if len(w.events) != 10 {
+			t.Fatalf("%d events in ten days", len(w.events))
+		}
+	})
+}
+
+func TestOverlapSkipsAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		clock := w.clock(t, newMemory())
+		add(t, clock, weekly("hourly", "0 * * * *", "UTC"))
+		time.Sleep(time.Hour + time.Second)
+		clock.Tick(t.Context(), w)
+		running := w.tasks["task-0"]
+		running.State = bot.TaskRunning
+		w.tasks["task-0"] = running
+		time.Sleep(time.Hour)
+		clock.Tick(t.Context(), w)
+		fires, _ := clock.Book.Fires(t.Context(), "hourly")
+		if len(w.events) != 1 || len(fires) != 2 || fires[1].Result != Skipped || !strings.Contains(fires[1].Why, "had not ended") {
+			t.Fatalf("%d events, fires %+v", len(w.events), fires)
+		}
+	})
+}
+
+func TestOwnerWithoutRightPausesOnceAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		clock := w.clock(t, newMemory())
+		add(t, clock, weekly("hourly", "0 * * * *", "UTC"))
+		w.denied = "no such user any more"
+		time.Sleep(3 * time.Hour)
+		clock.Tick(t.Context(), w)
+		clock.Tick(t.Context(), w)
+		s, _, err := clock.Book.Get(t.Context(), "hourly")
+		if err != nil || s.State != Paused || len(w.events) != 0 || len(w.notices) != 1 {
+			t.Fatalf("%+v, %v, %d events, notices %q", s, err, len(w.events), w.notices)
+		}
+	})
+}
+
+func TestFailuresInARowPauseAndRecoveryIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.failAll = true
+		clock := w.clock(t, newMemory())
+		add(t, clock, weekly("hourly", "0 * * * *", "UTC"))
+		runUntil(t, clock, w, time.Now().Add(24*time.Hour))
+		s, _, _ := clock.Book.Get(t.Context(), "hourly")
+		if s.State != Paused || len(w.events) != PauseAfter || len(w.notices) != 1 || !strings.Contains(w.notices[0], "no engine") {
+			t.Fatalf("%+v after %d runs, notices %q", s, len(w.events), w.notices)
+		}
+		service := NewService(clock, Limits{})
+		if _, err := service.Resume(t.Context(), "hourly"); err != nil {
+			t.Fatal(err)
+		}
+		runUntil(t, clock, w, time.Now().Add(3*time.Hour)) // fails some more, below the limit
+		w.mu.Lock()
+		w.failAll = false
+		w.mu.Unlock()
+		runUntil(t, clock, w, time.Now().Add(3*time.Hour))
+		if s, _, _ = clock.Book.Get(t.Context(), "hourly"); s.State != Active || s.Failures != 0 {
+			t.Fatalf("%+v", s)
+		}
+		if len(w.notices) != 2 || !strings.Contains(w.notices[1], "works again") {
+			t.Fatalf("notices %q", w.notices)
+		}
+	})
+}
+
+func TestChatIsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		clock := w.clock(t, newMemory())
+		service := NewService(clock, Limits{MinInterval: 15 * time.Minute, PerOwner: 2})
+		chat := func(name, cron string) Schedule {
+			s := weekly(name, cron, "UTC")
+			s.From = FromChat
+			return s
+		}
+		local := chat("local", "0 9 * * *")
+		local.Inputs = []bot.InputRef{{Name: "a.csv", Adapter: LocalAdapter, Ref: "a.csv"}}
+		folder := chat("folder", "0 9 * * *")
+		folder.To = []bot.Origin{{Adapter: FolderAdapter}}
+		for _, s := range []Schedule{chat("often", "*/5 * * * *"), local, folder, chat("Bad Name", "0 9 * * *")} {
+			if _, err := service.Add(t.Context(), s); err == nil {
+				t.Errorf("%s was accepted", s.Name)
+			}
+		}
+		for _, name := range []string{"one", "two"} {
+			if _, err := service.Add(t.Context(), chat(name, "0 9 * * *")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var denied *DeniedError
+		if _, err := service.Add(t.Context(), chat("three", "0 9 * * *")); !errors.As(err, &denied) {
+			t.Errorf("a third schedule: %v", err)
+		}
+		if _, err := service.Add(t.Context(), chat("two", "0 9 * * *")); !errors.As(err, &denied) {
+			t.Errorf("the same name again: %v", err)
+		}
+	})
+}
+
+func TestSyncFollowsTheConfiguration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		clock := w.clock(t, newMemory())
+		service := NewService(clock, Limits{})
+		if err := service.Sync(t.Context(), []Schedule{weekly("a", "0 9 * * *", "UTC"), weekly("b", "0 9 * * *", "UTC")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.Pause(t.Context(), "a", "holidays"); err != nil {
+			t.Fatal(err)
+		}
+		if err := service.Sync(t.Context(), []Schedule{weekly("a", "0 10 * * *", "UTC")}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := service.List(t.Context())
+		if err != nil || len(list) != 1 || list[0].Cron != "0 10 * * *" || list[0].State != Paused || list[0].Next.Hour() != 10 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+	})
+}
