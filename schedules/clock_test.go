@@ -122,8 +122,8 @@ func (w *world) Notify(_ context.Context, _ string, _ bot.Origin, message string
 	return nil
 }
 
-func (w *world) Decide(context.Context, bot.Event, bot.Right) bot.Decision {
-	return bot.Decision{Allowed: w.denied == "", Reason: w.denied}
+func (w *world) Decide(_ context.Context, _ bot.Event, right bot.Right) bot.Decision {
+	return bot.Decision{Allowed: w.denied == "" && right != bot.MayAdmin, Reason: w.denied}
 }
 
 func (w *world) clock(t *testing.T, records bot.Records) *Clock {

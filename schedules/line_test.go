@@ -31,33 +31,59 @@ func TestNextThroughChangesOfTheClock(t *testing.T) {
 		name, line, zone, after string
 		want                    []string
 	}{
-		{"skipped time runs at the next valid minute", "30 2 * * *", "America/New_York", "2026-03-07T12:00:00-05:00",
-			[]string{"2026-03-08T03:00:00-04:00", "2026-03-09T02:30:00-04:00"}},
-		{"several skipped times run once", "*/15 2 * * *", "America/New_York", "2026-03-08T00:00:00-05:00",
-			[]string{"2026-03-08T03:00:00-04:00", "2026-03-09T02:00:00-04:00"}},
-		{"skipped time that meets a regular one runs once", "30 2,3 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00",
-			[]string{"2026-03-29T03:00:00+02:00", "2026-03-29T03:30:00+02:00", "2026-03-30T02:30:00+02:00"}},
-		{"repeated time runs at its first occurrence", "30 1 * * *", "America/New_York", "2026-10-31T12:00:00-04:00",
-			[]string{"2026-11-01T01:30:00-04:00", "2026-11-02T01:30:00-05:00"}},
-		{"asked between the two occurrences", "30 1 * * *", "America/New_York", "2026-11-01T01:10:00-05:00",
-			[]string{"2026-11-02T01:30:00-05:00"}},
-		{"every quarter of an hour stays so", "*/15 * * * *", "Europe/Berlin", "2026-10-25T02:40:00+02:00",
-			[]string{"2026-10-25T02:45:00+02:00", "2026-10-25T02:00:00+01:00", "2026-10-25T02:15:00+01:00"}},
-		{"half an hour of change", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00+10:30",
-			[]string{"2026-10-04T02:30:00+11:00", "2026-10-05T02:15:00+11:00"}},
-		{"change at midnight", "0 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00+02:00",
-			[]string{"2026-04-24T01:00:00+03:00", "2026-04-25T00:00:00+03:00"}},
-		{"a day that never was", "0 9 * * *", "Pacific/Apia", "2011-12-29T12:00:00-10:00",
-			[]string{"2011-12-31T00:00:00+14:00", "2011-12-31T09:00:00+14:00"}},
-		{"no change at all", "0 9 * * 1", "Asia/Kolkata", "2026-11-29T00:00:00+05:30",
-			[]string{"2026-11-30T09:00:00+05:30", "2026-12-07T09:00:00+05:30"}},
-		{"sunday is 7 too", "0 9 * * 5-7", "UTC", "2026-11-28T10:00:00Z",
-			[]string{"2026-11-29T09:00:00Z", "2026-12-04T09:00:00Z"}},
-		{"day of month or day of week", "0 0 13 * 5", "UTC", "2026-11-01T00:00:00Z",
-			[]string{"2026-11-06T00:00:00Z", "2026-11-13T00:00:00Z", "2026-11-20T00:00:00Z"}},
+		{
+			"skipped time runs at the next valid minute", "30 2 * * *", "America/New_York", "2026-03-07T12:00:00-05:00",
+			[]string{"2026-03-08T03:00:00-04:00", "2026-03-09T02:30:00-04:00"},
+		},
+		{
+			"several skipped times run once", "*/15 2 * * *", "America/New_York", "2026-03-08T00:00:00-05:00",
+			[]string{"2026-03-08T03:00:00-04:00", "2026-03-09T02:00:00-04:00"},
+		},
+		{
+			"skipped time that meets a regular one runs once", "30 2,3 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00",
+			[]string{"2026-03-29T03:00:00+02:00", "2026-03-29T03:30:00+02:00", "2026-03-30T02:30:00+02:00"},
+		},
+		{
+			"repeated time runs at its first occurrence", "30 1 * * *", "America/New_York", "2026-10-31T12:00:00-04:00",
+			[]string{"2026-11-01T01:30:00-04:00", "2026-11-02T01:30:00-05:00"},
+		},
+		{
+			"asked between the two occurrences", "30 1 * * *", "America/New_York", "2026-11-01T01:10:00-05:00",
+			[]string{"2026-11-02T01:30:00-05:00"},
+		},
+		{
+			"every quarter of an hour stays so", "*/15 * * * *", "Europe/Berlin", "2026-10-25T02:40:00+02:00",
+			[]string{"2026-10-25T02:45:00+02:00", "2026-10-25T02:00:00+01:00", "2026-10-25T02:15:00+01:00"},
+		},
+		{
+			"half an hour of change", "15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00+10:30",
+			[]string{"2026-10-04T02:30:00+11:00", "2026-10-05T02:15:00+11:00"},
+		},
+		{
+			"change at midnight", "0 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00+02:00",
+			[]string{"2026-04-24T01:00:00+03:00", "2026-04-25T00:00:00+03:00"},
+		},
+		{
+			"a day that never was", "0 9 * * *", "Pacific/Apia", "2011-12-29T12:00:00-10:00",
+			[]string{"2011-12-31T00:00:00+14:00", "2011-12-31T09:00:00+14:00"},
+		},
+		{
+			"no change at all", "0 9 * * 1", "Asia/Kolkata", "2026-11-29T00:00:00+05:30",
+			[]string{"2026-11-30T09:00:00+05:30", "2026-12-07T09:00:00+05:30"},
+		},
+		{
+			"sunday is 7 too", "0 9 * * 5-7", "UTC", "2026-11-28T10:00:00Z",
+			[]string{"2026-11-29T09:00:00Z", "2026-12-04T09:00:00Z"},
+		},
+		{
+			"day of month or day of week", "0 0 13 * 5", "UTC", "2026-11-01T00:00:00Z",
+			[]string{"2026-11-06T00:00:00Z", "2026-11-13T00:00:00Z", "2026-11-20T00:00:00Z"},
+		},
 		{"leap day", "0 0 29 2 *", "UTC", "2026-01-01T00:00:00Z", []string{"2028-02-29T00:00:00Z"}},
-		{"every hour of one day", "5 * 1 1 *", "UTC", "2026-11-29T00:00:00Z",
-			[]string{"2027-01-01T00:05:00Z", "2027-01-01T01:05:00Z"}},
+		{
+			"every hour of one day", "5 * 1 1 *", "UTC", "2026-11-29T00:00:00Z",
+			[]string{"2027-01-01T00:05:00Z", "2027-01-01T01:05:00Z"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			line, after := mustLine(t, c.line, c.zone), at(t, c.after)

@@ -38,8 +38,9 @@ type State string
 
 // The states of a schedule.
 const (
-	Active State = "active"
-	Paused State = "paused"
+	Active   State = "active"
+	Paused   State = "paused"
+	Proposed State = "proposed" // waits for its owner's confirmation
 )
 
 // From says where a schedule was made; it decides what it may reach.

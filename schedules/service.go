@@ -119,6 +119,23 @@ func (v *Service) Pause(ctx context.Context, name, why string) (Schedule, error)
 	})
 }
 
+// Confirm turns a proposed schedule on.
+func (v *Service) Confirm(ctx context.Context, name string) (Schedule, error) {
+	now := v.clock.Time.Now()
+	s, err := v.book.Change(ctx, name, func(s *Schedule) error {
+		line, err := ParseLine(s.Cron, s.Zone)
+		if err != nil {
+			return err
+		}
+		if s.State == Proposed {
+			s.State, s.Next = Active, line.Next(now)
+		}
+		return nil
+	})
+	v.clock.Wake()
+	return s, err
+}
+
 // Resume starts a paused schedule again; what was due meanwhile is gone.
 func (v *Service) Resume(ctx context.Context, name string) (Schedule, error) {
 	now := v.clock.Time.Now()

@@ -1,0 +1,113 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+// words resolves by writing down what it was asked.
+type words struct{}
+
+func (words) Destination(_ context.Context, e bot.Event, text string) (bot.Origin, error) {
+	if text == "" {
+		return e.Origin, nil
+	}
+	return bot.Origin{Adapter: "slack", Place: "slack:" + text}, nil
+}
+
+func (words) Input(_ context.Context, _ bot.Event, text string) (bot.InputRef, error) {
+	return bot.InputRef{Name: text, Adapter: "github", Ref: text}, nil
+}
+
+func (words) Zone(context.Context, bot.Event) string { return "Europe/Berlin" }
+
+func say(c map[string]bot.CommandFunc, actor, text string) (string, error) {
+	name, args, _ := strings.Cut(text, " ")
+	return c[name](context.Background(), bot.Event{
+		Kind: bot.EventCommand, Actor: bot.Actor{ID: actor},
+		Origin: bot.Origin{Adapter: "slack", Place: "slack:C1"}, Command: bot.Command{Name: name, Args: args},
+	})
+}
+
+func TestScheduleFromChatIsConfirmedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		clock := w.clock(t, newMemory())
+		service := NewService(clock, Limits{MinInterval: 15 * time.Minute, PerOwner: 20})
+		c := NewCommands(CommandsOptions{Service: service, Resolver: words{}, Intake: w, Zone: "UTC"})
+		ask := "schedule every Monday at 9 send the sales report from data/sales.csv to #reports"
+		for range 2 { // the platform sends it again
+			reply, err := say(c, "slack:U1", ask)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []string{"0 9 * * 1", "Europe/Berlin", "made up for once within 6h", "skip", "Mon 3 Jan 2000 09:00 CET", "Mon 17 Jan 2000", "confirm"} {
+				if !strings.Contains(reply, part) {
+					t.Errorf("reply lacks %q:\n%s", part, reply)
+				}
+			}
+		}
+		list, _ := service.List(t.Context())
+		if len(list) != 1 {
+			t.Fatalf("%d schedules", len(list))
+		}
+		s := list[0]
+		if s.State != Proposed || s.Request != "send the sales report from data/sales.csv" || s.To[0].Place != "slack:#reports" || s.Inputs[0].Ref != "data/sales.csv" {
+			t.Fatalf("%+v", s)
+		}
+		runUntil(t, clock, w, time.Date(2000, 1, 4, 0, 0, 0, 0, time.UTC))
+		if len(w.events) != 0 {
+			t.Fatal("an unconfirmed schedule ran")
+		}
+		if _, err := say(c, "slack:U2", "schedules confirm "+s.Name); err == nil {
+			t.Fatal("somebody else confirmed it")
+		}
+		if reply, err := say(c, "slack:U1", "schedules confirm "+s.Name); err != nil || !strings.Contains(reply, "Mon 10 Jan 2000 09:00 CET") {
+			t.Fatal(reply, err)
+		}
+		runUntil(t, clock, w, time.Date(2000, 1, 11, 0, 0, 0, 0, time.UTC))
+		if len(w.events) != 1 || !w.events[0].NeedsRight || w.events[0].Actor.ID != "slack:U1" {
+			t.Fatalf("%+v", w.events)
+		}
+		for _, step := range []struct{ text, says string }{
+			{"schedules", s.Name},
+			{"schedules next " + s.Name, "Mon 17 Jan"},
+			{"schedules pause " + s.Name, "paused"},
+			{"schedules resume " + s.Name, "goes on"},
+			{"schedules run " + s.Name, "runs now"},
+			{"schedules remove " + s.Name, "removed"},
+			{"schedules list", "No schedules here"},
+		} {
+			if reply, err := say(c, "slack:U1", step.text); err != nil || !strings.Contains(reply, step.says) {
+				t.Errorf("%s: %q, %v", step.text, reply, err)
+			}
+		}
+		if len(w.events) != 2 {
+			t.Errorf("%d events after run", len(w.events))
+		}
+	})
+}
+
+func TestChatErrorsAreForTheAsker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		service := NewService(w.clock(t, newMemory()), Limits{MinInterval: 15 * time.Minute, PerOwner: 20})
+		c := NewCommands(CommandsOptions{Service: service, Resolver: words{}, Intake: w, Zone: "UTC"})
+		for _, text := range []string{
+			"schedule ", "schedule every Monday send the report", "schedule every day at 9", "schedule every 5 minutes check data.csv",
+			"schedules pause nothing", "schedules dance x", "schedules pause",
+		} {
+			_, err := say(c, "slack:U1", text)
+			var te *bot.TaskError
+			if !errors.As(err, &te) || te.Message == "" {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	})
+}
