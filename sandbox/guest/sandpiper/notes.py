@@ -98,9 +98,20 @@ def render(note: Note, language: str = "en", *, values: bool = True) -> str:
             value = _WORDS_RU.get(value, value)
         args[key] = value
     text = template.format(**args)
+    if language != "ru":
+        text = _plural(text, note.args.get("count"))
     if not note.column:
         return text
     return f"{'столбец' if language == 'ru' else 'column'} {quoted(note.column)}: {text}"
+
+
+def _plural(text: str, count: object) -> str:
+    """"3 row(s) are" as "3 rows are", "1 row(s) are" as "1 row is"."""
+    if count != 1:
+        return text.replace("(s)", "s")
+    for many, one in (("(s) are ", " is "), ("(s) were ", " was "), ("(s) have ", " has "), ("(s) repeat ", " repeats "), ("(s) hold ", " holds ")):
+        text = text.replace(many, one)
+    return text.replace("(s)", "")
 
 
 # Arguments that hold text or figures of cells.

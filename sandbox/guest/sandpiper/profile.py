@@ -12,7 +12,7 @@ from .notes import render
 from .profile_text import text
 from .refusal import Refusal
 from .source import from_path
-from .tables import Table, column_profile
+from .tables import Table
 from .words import clean
 
 __all__ = ["emit", "files", "of_table", "text"]
@@ -50,15 +50,26 @@ def _file(path: str) -> list[dict[str, Any]]:
     name = clean(os.path.basename(path), 255)
     try:
         found = reader.tables(from_path(path))
-        return [of_table(name, table.study()) for table in found]
+        for table in found:
+            table.study()
     except Refusal as refusal:
-        return [{"name": name, "kind": "", "rows": 0, "columns": [], "notes": [str(refusal)], "refusal": str(refusal)}]
+        return [refused(name, refusal)]
+    return of_file(name, found)
+
+
+def refused(name: str, refusal: Refusal) -> dict[str, Any]:
+    """The entry of a file that could not be read as a table."""
+    return {"name": name, "kind": "", "encoding": "", "rows": 0, "sheets": [], "columns": [], "notes": [str(refusal)], "refusal": str(refusal)}
+
+
+def of_file(name: str, tables: list[Table], language: str = "en") -> list[dict[str, Any]]:
+    """The entries of one file's studied tables."""
+    return [of_table(name, table, language) for table in tables]
 
 
 def of_table(name: str, table: Table, language: str = "en") -> dict[str, Any]:
-    """One table as an entry of ``files``."""
+    """One studied table as an entry of ``files``."""
     marks = [d.marks for d in table.decisions if d.marks is not None]
-    decimals = {m.decimal for m in marks if m.decimal == ","} or {"."}
     groupings = sorted({m.grouping for m in marks if m.grouping})
     notes = [*table.notes, *(note for d in table.decisions for note in d.notes)]
     return {
@@ -66,11 +77,11 @@ def of_table(name: str, table: Table, language: str = "en") -> dict[str, Any]:
         "kind": table.kind,
         "encoding": table.encoding,
         "delimiter": table.delimiter,
-        "decimal": decimals.pop(),
+        "decimal": "," if any(m.decimal == "," for m in marks) else ".",
         "thousands": groupings[0] if groupings else "",
         "header_row": table.header_row,
         "rows": table.rows,
         "sheets": [],
         "notes": [render(n, language) for n in notes],
-        "columns": [column_profile(table, i) for i in range(len(table.evidence))],
+        "columns": [table.column(i) for i in range(len(table.evidence))],
     }

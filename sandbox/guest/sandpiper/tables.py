@@ -14,6 +14,7 @@ from .decide import Decision
 from .evidence import KEEP_DISTINCT, Evidence
 from .figures import Figures
 from .notes import Note
+from .words import clean
 
 if TYPE_CHECKING:
     import pandas
@@ -98,6 +99,14 @@ class Table:
         for i in wanted:
             self.figures[i].distinct = self.evidence[i].distinct()
 
+    def evidence_index(self, name: str) -> int:
+        """The position of a column; ValueError when there is none of that name."""
+        return next(i for i, column in enumerate(self.evidence) if column.name == name)
+
+    def column(self, i: int) -> dict[str, Any]:
+        """One column in the words of profile.json."""
+        return _column_profile(self.evidence[i], self.decisions[i], self.figures[i])
+
     def frame(self) -> pandas.DataFrame:
         """The table as a DataFrame, typed as the profile says."""
         from . import frames
@@ -117,11 +126,7 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def column_profile(table: Table, i: int) -> dict[str, Any]:
-    """One column in the words of profile.json."""
-    from .words import clean
-
-    column, decision, found = table.evidence[i], table.decisions[i], table.figures[i]
+def _column_profile(column: Evidence, decision: Decision, found: Figures) -> dict[str, Any]:
     kind = decision.type
     result: dict[str, Any] = {"name": column.name, "type": kind, "missing": decision.missing}
     absent = sum(1 for t in column.counts if t in decision.absent)
