@@ -235,7 +235,7 @@ def lines(
         few = numpy.isfinite(y).sum() <= 40
         axes.plot(
             x, y, color=_colour(order), linestyle=DASHES[order], linewidth=2.0 if len(frame) <= 400 else 1.1,
-            marker=MARKS[order] if few else "", markersize=5, zorder=3, label=layout.label(frame.columns[n], 30),
+            marker=MARKS[order] if few else "", markersize=5, zorder=3, clip_on=False, label=layout.label(frame.columns[n], 30),
         )
     axes.grid(axis="y")
     values = frame.to_numpy(dtype=float).ravel()
@@ -411,8 +411,11 @@ def _value_labels(axes: Axes, places: numpy.ndarray, values: numpy.ndarray, spee
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
     room = (high - low or 1.0) * 0.16
     axes.set_xlim(low - (room if low < 0 else 0), high + (room if high > 0 or low == 0 else 0))
+    greatest = float(numpy.abs(values).max())
+    digits = 0 if greatest >= 1000 or numpy.all(values == numpy.round(values)) else 1 if greatest >= 100 else 2
     for place, v in zip(places, values, strict=True):
-        text = speech.percent(v) if percent else speech.short(v)
+        plain = abs(v) < 1e6 and (abs(v) >= 1 or v == 0 or greatest < 100)
+        text = speech.percent(v) if percent else speech.number(v, digits) if plain and greatest >= 0.1 else speech.short(v)
         axes.annotate(text, (v, place), xytext=(4 if v >= 0 else -4, 0), textcoords="offset points",
                       ha="left" if v >= 0 else "right", va="center", fontsize=9.5)
 

@@ -204,7 +204,7 @@ class Workbook:
             return
         extra: dict[str, Any] = {}
         if _width(text) > _WIDEST or "\n" in text:
-            extra = {"text_wrap": True, "valign": "top"}
+            extra = {"text_wrap": True}
         if is_unsafe(text):
             extra["quote_prefix"] = True
         page.write_string(row, column, text, self._format(**extra, **look))
@@ -212,7 +212,7 @@ class Workbook:
     def _format(self, **properties: Any) -> Any:
         key = tuple(sorted(properties.items()))
         if key not in self._formats:
-            self._formats[key] = self._book.add_format({"font_name": "Calibri", "font_size": 11, **properties})
+            self._formats[key] = self._book.add_format({"font_name": "Calibri", "font_size": 11, "valign": "top", **properties})
         return self._formats[key]
 
     def _sheet_name(self, wanted: str) -> str:
@@ -267,7 +267,7 @@ def _is_number(series: pandas.Series) -> bool:
 def _wants_total(totals: bool | list[str], name: str, series: pandas.Series, code: str) -> bool:
     if isinstance(totals, list):
         return name in totals
-    return totals and _is_number(series) and "%" not in code and code not in ("0", "@") and not (series.abs() >= 10**15).any()
+    return totals and _is_number(series) and "%" not in code and code not in ("0", "@") and not series.abs().between(10**15, math.inf, inclusive="left").any()
 
 
 def _total(series: pandas.Series) -> float:

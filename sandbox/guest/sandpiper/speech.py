@@ -120,6 +120,11 @@ class Speech:
             form = many
         return self.number(n, 0) + _NBSP + form
 
+    def heading(self, name: object) -> str:
+        """A column's name as a heading: "unit_price" as "Unit price"."""
+        text = " ".join(str(name).replace("_", " ").split())
+        return text[:1].upper() + text[1:]
+
     def listed(self, items: list[str]) -> str:
         """"a, b and c"."""
         if len(items) < 2:
