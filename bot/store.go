@@ -118,9 +118,8 @@ type AuditReader interface {
 
 // Keeper keeps house.
 type Keeper interface {
-	// Erase removes a task that has ended, with its steps, deliveries and
-	// keys; entries are sealed in the same transaction.
-	Erase(ctx context.Context, task string, entries []AuditEntry) error
+	// Erase removes what e names and seals its entries in one transaction.
+	Erase(ctx context.Context, e Erasure) error
 	// References yields every content hash that is mentioned by records and
 	// by tasks that have not ended or ended at or after since. It may yield
 	// more than that, and the same hash often.
@@ -131,4 +130,17 @@ type Keeper interface {
 	Backup(ctx context.Context, w io.Writer) error
 	// Check fails when the store cannot commit or is damaged.
 	Check(ctx context.Context) error
+}
+
+// Erasure says what to remove for good.
+type Erasure struct {
+	// Task goes with its steps, deliveries and keys; ErrConflict unless it
+	// has ended.
+	Task string
+	// Steps removes only the steps of this task.
+	Steps string
+	// Untasked removes keys and ended deliveries that belong to no task and
+	// are older than this.
+	Untasked time.Time
+	Audit    []AuditEntry
 }
