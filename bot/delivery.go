@@ -115,3 +115,15 @@ type TodoItem struct {
 	Text string `json:"text"`
 	Done bool   `json:"done,omitempty"`
 }
+
+// String names the class for logs.
+func (c FailureClass) String() string {
+	switch c {
+	case Retryable:
+		return "retryable"
+	case Permanent:
+		return "permanent"
+	default:
+		return "ambiguous"
+	}
+}

@@ -73,6 +73,9 @@ type TaskReader interface {
 	Tasks(ctx context.Context, query TaskQuery) ([]Task, error)
 	// Open returns every task that has not ended, oldest first.
 	Open(ctx context.Context) ([]Task, error)
+	// Claimed returns the task that an event key was claimed for, "" where the
+	// event made none.
+	Claimed(ctx context.Context, key string) (task string, err error)
 	// Steps returns a task's steps in order.
 	Steps(ctx context.Context, task string) ([]Step, error)
 }

@@ -35,6 +35,9 @@ type Task struct {
 	// Allowed is the policy's decision as it was last taken: it may narrow
 	// model, runtime and destinations.
 	Allowed Decision `json:"allowed,omitzero"`
+	// Deleted holds the sources (messages, files) that are gone: what came
+	// from them is forgotten.
+	Deleted []string `json:"deleted,omitempty"`
 	// Cancel is set as soon as somebody asked to cancel the task.
 	Cancel *CancelRequest `json:"cancel,omitempty"`
 

@@ -203,7 +203,7 @@ func blobPath(sha string) string { return path.Join(sha[:2], sha) }
 
 // isHash keeps anything but a SHA-256 away from the file system.
 func isHash(s string) bool {
-	found := hashes([]byte(s))
+	found := bot.HashesIn([]byte(s))
 	return len(found) == 1 && found[0] == s
 }
 

@@ -223,7 +223,7 @@ func dropPrefix(tx *bolt.Tx, bucket string, prefix []byte) error {
 func (s *Store) References(ctx context.Context, since time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var found []string
-		collect := func(body []byte) { found = append(found, hashes(body)...) }
+		collect := func(body []byte) { found = append(found, bot.HashesIn(body)...) }
 		err := s.view(ctx, func(tx *bolt.Tx) error {
 			if err := recordValues(tx, collect); err != nil {
 				return err
@@ -275,23 +275,6 @@ func recordValues(tx *bolt.Tx, visit func([]byte)) error {
 			return nil
 		})
 	})
-}
-
-// hashes finds the runs of exactly 64 lower-case hex digits.
-func hashes(body []byte) (found []string) {
-	const length = 64
-	run := 0
-	for i := 0; i <= len(body); i++ {
-		if i < len(body) && (body[i] >= '0' && body[i] <= '9' || body[i] >= 'a' && body[i] <= 'f') {
-			run++
-			continue
-		}
-		if run == length {
-			found = append(found, string(body[i-length:i]))
-		}
-		run = 0
-	}
-	return found
 }
 
 // Backup implements bot.Keeper.

@@ -34,6 +34,19 @@ func find(tx *bolt.Tx, bucket, id string, v any) error {
 	return err
 }
 
+// Claimed implements bot.TaskReader.
+func (s *Store) Claimed(ctx context.Context, key string) (task string, err error) {
+	err = s.view(ctx, func(tx *bolt.Tx) error {
+		v := tx.Bucket([]byte(bucketKeys)).Get([]byte(key))
+		if v == nil {
+			return fmt.Errorf("read event key: %w", bot.ErrNotFound)
+		}
+		task = string(v[8:])
+		return nil
+	})
+	return task, err
+}
+
 // Open implements bot.TaskReader.
 func (s *Store) Open(ctx context.Context) (tasks []bot.Task, err error) {
 	err = s.view(ctx, func(tx *bolt.Tx) error {
