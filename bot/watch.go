@@ -65,6 +65,10 @@ func (o *Orchestrator) look(ctx context.Context, id string, progress *Progress) 
 	return u, nil
 }
 
+// Changed returns a channel that is closed at the next change of any task or
+// delivery.
+func (o *Orchestrator) Changed() <-chan struct{} { return o.hub.any() }
+
 // Idle waits until everything that this process can finish is finished: no task
 // waits or runs, no delivery is owed. Questions that wait for a person and what
 // belongs to adapters that are not configured here do not count.

@@ -1,0 +1,178 @@
+package web
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+// maxText bounds a request's text in bytes.
+const maxText = 64 << 10
+
+// ask takes the composer's form: a request and files, streamed into blobs.
+func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, s.opts.MaxInput*int64(s.opts.MaxInputs)+1<<20)
+	form, err := r.MultipartReader()
+	if err != nil {
+		s.fail(w, r, http.StatusBadRequest, "The form could not be read.", "Send it as multipart/form-data with the fields text and file.")
+		return
+	}
+	v := viewerOf(r.Context())
+	event := bot.Event{
+		Kind: bot.EventRequest, Actor: v.actor, Received: time.Now(), Inline: true,
+		Origin: bot.Origin{Adapter: "web", Place: "web"},
+	}
+	if refusal := s.readForm(r, form, &event); refusal != "" {
+		s.fail(w, r, http.StatusBadRequest, refusal, "Go back, change it and send it again.")
+		return
+	}
+	if event.Text == "" && event.Options.Skill == "" {
+		s.fail(w, r, http.StatusBadRequest, "There is no request.", "Write what you want to know about the files.")
+		return
+	}
+	if event.Origin.Conversation == "" {
+		event.Origin.Conversation = "web:" + rand.Text()
+	}
+	ticket, err := s.opts.Intake.Submit(r.Context(), event)
+	if err != nil {
+		s.broken(w, r, "submit request", err)
+		return
+	}
+	if ticket.Refused != nil {
+		s.fail(w, r, http.StatusForbidden, ticket.Refused.Message, "")
+		return
+	}
+	http.Redirect(w, r, "/tasks/"+ticket.Task, http.StatusSeeOther)
+}
+
+// readForm fills the event from the form's parts, in whatever order they come,
+// and returns what is wrong with them in words.
+func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Event) string {
+	key := ""
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "The upload broke off or is larger than allowed."
+		}
+		if part.FileName() != "" {
+			if refusal := s.readFile(r, part, event); refusal != "" {
+				return refusal
+			}
+			continue
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxText+1))
+		if err != nil {
+			return "The upload broke off."
+		}
+		if len(value) > maxText {
+			return "The request is longer than 64 KiB: put the data into a file."
+		}
+		text := strings.TrimSpace(strings.ReplaceAll(string(value), "\r\n", "\n"))
+		switch part.FormName() {
+		case "text":
+			event.Text = text
+		case "skill":
+			event.Options.Skill = text
+		case "key": // made once when the form was drawn: a form sent twice is one request
+			key = text
+		case "after":
+			if refusal := s.continueFrom(r, text, event); refusal != "" {
+				return refusal
+			}
+		}
+	}
+	if key == "" || len(key) > 64 {
+		key = rand.Text()
+	}
+	event.Key = "web:" + event.Actor.ID + ":" + key
+	return ""
+}
+
+func (s *Server) readFile(r *http.Request, part *multipart.Part, event *bot.Event) string {
+	name := path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
+	if len(event.Inputs) >= s.opts.MaxInputs {
+		return "Too many files in one request."
+	}
+	blob, err := s.opts.Blobs.Put(r.Context(), part, s.opts.MaxInput)
+	if errors.Is(err, bot.ErrTooLarge) {
+		return "The file " + name + " is larger than " + fileSize(s.opts.MaxInput) + "."
+	}
+	if err != nil {
+		s.opts.Log.ErrorContext(r.Context(), "store upload", "error", err)
+		return "The file " + name + " could not be stored."
+	}
+	event.Inputs = append(event.Inputs, bot.InputRef{
+		Name: name, MediaType: part.Header.Get("Content-Type"), Size: blob.Size, Blob: blob.SHA256,
+	})
+	return ""
+}
+
+// continueFrom makes the request a follow-up of a task that was asked here.
+func (s *Server) continueFrom(r *http.Request, id string, event *bot.Event) string {
+	if id == "" {
+		return ""
+	}
+	t, err := s.opts.Tasks.Task(r.Context(), id)
+	if err != nil || t.Event.Origin.Adapter != "web" || t.Event.Actor.ID != event.Actor.ID {
+		return "Only your own requests on these pages can be continued here."
+	}
+	event.Origin.Conversation = t.Event.Origin.Conversation
+	event.Options.After = t.ID
+	return ""
+}
+
+// change handles the buttons of a task's page.
+func (s *Server) change(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 4096)
+	t, ok := s.visible(w, r)
+	if !ok {
+		return
+	}
+	verb := r.PathValue("verb")
+	if verb != "cancel" && verb != "retry" && verb != "save" {
+		s.fail(w, r, http.StatusNotFound, "There is no such action.", "")
+		return
+	}
+	v := viewerOf(r.Context())
+	if !s.mayChange(r.Context(), v, t) {
+		s.fail(w, r, http.StatusForbidden, "This task belongs to somebody else.", "Ask its owner or an admin.")
+		return
+	}
+	ticket, err := s.opts.Intake.Submit(r.Context(), bot.Event{
+		Key: "web:" + verb + ":" + t.ID + ":" + rand.Text(), Kind: bot.EventCommand, Inline: true,
+		Origin: t.Event.Origin, Actor: s.acting(v, t), Received: time.Now(),
+		Command: bot.Command{Name: verb, Task: t.ID, Args: strings.TrimSpace(r.PostFormValue("name"))},
+	})
+	if err != nil {
+		s.broken(w, r, verb+" task", err)
+		return
+	}
+	if ticket.Refused != nil {
+		s.fail(w, r, http.StatusForbidden, ticket.Refused.Message, "")
+		return
+	}
+	target := "/tasks/" + t.ID
+	if verb == "retry" && ticket.Task != "" {
+		target = "/tasks/" + ticket.Task
+	}
+	http.Redirect(w, r, target, http.StatusSeeOther)
+}
+
+// acting is who a button's command comes from. The operator acts for the
+// task's own asker: whoever holds the token may stop what runs on the machine.
+func (s *Server) acting(v viewer, t bot.Task) bot.Actor {
+	if v.operator {
+		return t.Event.Actor
+	}
+	return v.actor
+}
