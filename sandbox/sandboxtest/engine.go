@@ -1,0 +1,72 @@
+package sandboxtest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/client"
+
+	"github.com/sandpiper-bot/sandpiper/sandbox"
+)
+
+// Setup is what a test may use.
+type Setup struct {
+	Image    string   // the sandbox's image, present
+	Runtimes []string // of the engine that sessions can use: "runc", and "runsc" where it is registered
+}
+
+// Engine gives the engine's setup, or skips the test.
+func Engine(t testing.TB) Setup {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	api, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		miss(t, err)
+	}
+	defer api.Close()
+	info, err := api.Info(ctx)
+	if err != nil {
+		miss(t, err)
+	}
+	setup := Setup{Image: sandbox.ImageName()}
+	for _, runtime := range []string{"runc", "runsc"} {
+		if _, found := info.Runtimes[runtime]; found {
+			setup.Runtimes = append(setup.Runtimes, runtime)
+		}
+	}
+	return setup
+}
+
+// New makes a sandbox for one test, with an owner of its own, and closes it at
+// the end.
+func New(t testing.TB, options sandbox.Options) *sandbox.Sandbox {
+	t.Helper()
+	setup := Engine(t)
+	if options.Image == "" {
+		options.Image = setup.Image
+	}
+	if options.Owner == "" {
+		options.Owner = Owner(t)
+	}
+	made, err := sandbox.New(t.Context(), options)
+	if err != nil {
+		t.Fatalf("make sandbox: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := made.Close(); err != nil {
+			t.Errorf("close sandbox: %v", err)
+		}
+	})
+	return made
+}
+
+func miss(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("no container engine answers, and in CI there must be one: %v", err)
+	}
+	t.Skipf("skipped: no container engine answers: %v", err)
+}
