@@ -35,27 +35,37 @@ type address struct {
 
 // Event turns the request into the core's form.
 func (r Request) Event() (bot.Event, error) {
-	if !filepath.IsAbs(r.Out) {
-		return bot.Event{}, fmt.Errorf("make console event: folder %q is not absolute", r.Out)
-	}
-	to, err := json.Marshal(address{Out: filepath.Clean(r.Out)})
+	origin, err := Folder(r.Out)
 	if err != nil {
 		return bot.Event{}, fmt.Errorf("make console event: %w", err)
 	}
-	conversation := r.Conversation
-	if conversation == "" {
-		conversation = Name + ":" + r.ID
+	if origin.Conversation = r.Conversation; origin.Conversation == "" {
+		origin.Conversation = Name + ":" + r.ID
 	}
 	return bot.Event{
 		Key:      Name + ":" + r.ID,
 		Kind:     bot.EventRequest,
-		Origin:   bot.Origin{Adapter: Name, Conversation: conversation, Place: Name, Address: string(to)},
+		Origin:   origin,
 		Actor:    bot.Actor{ID: Name + ":" + r.User, Name: r.User},
 		Text:     r.Prompt,
 		Inputs:   r.Inputs,
 		Options:  bot.Options{Skill: r.Skill, After: r.After},
+		Inline:   true,
 		Received: r.Received,
 	}, nil
+}
+
+// Folder is an absolute folder as a place that files are delivered to.
+func Folder(dir string) (bot.Origin, error) {
+	if !filepath.IsAbs(dir) {
+		return bot.Origin{}, fmt.Errorf("folder %q is not absolute", dir)
+	}
+	dir = filepath.Clean(dir)
+	to, err := json.Marshal(address{Out: dir})
+	if err != nil {
+		return bot.Origin{}, fmt.Errorf("write address of folder: %w", err)
+	}
+	return bot.Origin{Adapter: Name, Conversation: Name + ":" + dir, Place: Name, Address: string(to)}, nil
 }
 
 // OutOf returns the folder that an origin's files go into; "" where the

@@ -116,12 +116,12 @@ func (c *checker) numbers() {
 		{"limits.artifact", float64(l.Limits.Artifact), 1},
 		{"limits.artifacts", float64(l.Limits.Artifacts), 1},
 		{"limits.waiting_per_actor", float64(l.Limits.WaitingPerActor), 1},
-		{"sandbox.memory", float64(l.Sandbox.Memory), float64(64 * MiB)},
+		{"sandbox.memory", float64(l.Sandbox.Memory), float64(128 * MiB)},
 		{"sandbox.cpus", l.Sandbox.CPUs, 0.01},
 		{"sandbox.pids", float64(l.Sandbox.PIDs), 16},
 		{"sandbox.workspace", float64(l.Sandbox.Workspace), float64(MiB)},
 		{"sandbox.tmp", float64(l.Sandbox.Tmp), float64(MiB)},
-		{"sandbox.inodes", float64(l.Sandbox.Inodes), 1000},
+		{"sandbox.inodes", float64(l.Sandbox.Inodes), 100},
 		{"sandbox.wall", l.Sandbox.Wall.Std().Seconds(), 1},
 		{"sandbox.cpu", l.Sandbox.CPU.Std().Seconds(), 1},
 		{"sandbox.output", float64(l.Sandbox.Output), 1024},
@@ -133,9 +133,9 @@ func (c *checker) numbers() {
 			c.problem(n.key, fmt.Sprintf("%s is too small", n.key), fmt.Sprintf("at least %s", smallest(n.key, n.min)))
 		}
 	}
-	// tmpfs counts to the container's memory.
-	if used := l.Sandbox.Workspace + l.Sandbox.Tmp; used > l.Sandbox.Memory*2/3 {
-		c.problem("sandbox.workspace", fmt.Sprintf("sandbox.workspace and sandbox.tmp take %s of %s memory", used, l.Sandbox.Memory), "they count to sandbox.memory: keep them together at most two thirds of it")
+	// tmpfs counts to the container's memory, and /skills takes 32 MiB of it too.
+	if used := l.Sandbox.Workspace + l.Sandbox.Tmp; used+32*MiB > l.Sandbox.Memory*2/3 {
+		c.problem("sandbox.workspace", fmt.Sprintf("sandbox.workspace and sandbox.tmp take %s of %s memory", used, l.Sandbox.Memory), "they count to sandbox.memory: keep them, with 32MiB for skills, at most two thirds of it")
 	}
 }
 

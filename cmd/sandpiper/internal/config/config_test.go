@@ -49,7 +49,7 @@ func TestLoadReportsEveryProblemWithItsLine(t *testing.T) {
 		"a scalar file":                {"hello\n", []string{":1: the file holds no settings"}},
 		"a second document":            {"listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n", []string{"a second YAML document"}},
 		"tmpfs over memory":            {"sandbox:\n  memory: 512MiB\n  workspace: 512MiB\n", []string{":3: sandbox.workspace and sandbox.tmp take 640MiB of 512MiB memory"}},
-		"too small":                    {"sandbox:\n  memory: 1MiB\n", []string{":2: sandbox.memory is too small (at least 64MiB)"}},
+		"too small":                    {"sandbox:\n  memory: 1MiB\n", []string{":2: sandbox.memory is too small (at least 128MiB)"}},
 		"no right":                     {"policies:\n  - origin: console\n    actors: ['*']\n    may: [aks]\n", []string{`:4: policies[0].may: "aks" is no right`}},
 		"no zone":                      {"schedules:\n  list:\n    - name: a\n      owner: console:a\n      when: '0 9 * * MON'\n      zone: Europe/Berlim\n      request: x\n", []string{`:6: schedules.list[0].zone: "Europe/Berlim" is no time zone`}},
 		"no repository":                {"github:\n  repositories: [owner]\n", []string{`:2: github.repositories: "owner" is no repository`}},
