@@ -15,6 +15,7 @@ from itertools import islice
 from . import layout as layouts
 from . import totals
 from .notes import Note
+from .words import clean
 
 Block = list[Sequence[str]]
 
@@ -154,6 +155,16 @@ def open_grid(source: Callable[[], Iterator[list[str]]], width: int | None = Non
     nameless = _nameless(head, layout)
     if nameless:
         grid.keep = [j for j in grid.keep if j not in nameless]
+    return grid
+
+
+def with_names(source: Callable[[], Iterator[list[str]]], names: list[str]) -> Grid:
+    """A grid over rows whose columns are known from elsewhere: keys, a pattern."""
+    unique, notes = layouts.distinguish([clean(name, 200) for name in names[:MAX_COLUMNS]])
+    layout = layouts.Layout(len(names), 0, 0, unique + names[MAX_COLUMNS:], notes=notes)
+    grid = Grid(source, layout, keep=list(range(len(unique))))
+    if len(names) > MAX_COLUMNS:
+        layout.notes.append(Note("columns_cut", args={"total": len(names), "read": MAX_COLUMNS}))
     return grid
 
 
