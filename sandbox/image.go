@@ -50,5 +50,12 @@ func inspectImage(ctx context.Context, api surroundings, name, recorded string) 
 	return state, nil
 }
 
+// ImageID is the id of the image that new sessions are made from.
+func (s *Sandbox) ImageID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.image.id
+}
+
 // ImageName is the name of the image that this version of the recipe makes.
 func ImageName() string { return "sandpiper-dev:latest" }
