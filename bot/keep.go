@@ -29,6 +29,7 @@ func (o *Orchestrator) keep(ctx context.Context) {
 func (o *Orchestrator) Tidy(ctx context.Context) error {
 	now := o.now()
 	return errors.Join(
+		o.forgetRest(ctx),
 		o.endQuestions(ctx, now.Add(-o.opts.Timing.Question)),
 		o.pruneTasks(ctx, now),
 		o.pruneBlobs(ctx, now),

@@ -176,7 +176,7 @@ func unpackFile(ctx context.Context, root *os.Root, name string, content io.Read
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(f, sum), contextReader{ctx, content}); err != nil {
+	if _, err := io.Copy(io.MultiWriter(f, sum), reading(ctx, content)); err != nil {
 		return writeError(err)
 	}
 	if want := path.Base(name); strings.HasPrefix(name, "blobs/") && hex.EncodeToString(sum.Sum(nil)) != want {
