@@ -53,6 +53,7 @@ func (l *loop) start(steps []bot.Step) error {
 	for _, m := range l.opening {
 		l.message(m)
 	}
+	l.w.recorded = func(step bot.Step) { l.steps = append(l.steps, step) }
 	for _, step := range steps {
 		if step.Agent != l.path || step.Kind == bot.StepProfile {
 			continue

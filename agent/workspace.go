@@ -45,6 +45,8 @@ type workspace struct {
 	session Session
 	// seen counts the entries that the live session knows.
 	seen int
+	// recorded, when set, is told of each program's step.
+	recorded func(bot.Step)
 	// outputs counts the long outputs that were kept as files.
 	outputs int
 }
@@ -250,8 +252,12 @@ func (w *workspace) run(ctx context.Context, p bot.Program) (bot.Program, sandbo
 	for _, f := range result.Changed {
 		p.Files = append(p.Files, f.Path)
 	}
-	if _, err := w.t.record(ctx, bot.StepProgram, w.agent, p); err != nil {
+	step, err := w.t.record(ctx, bot.StepProgram, w.agent, p)
+	if err != nil {
 		return p, result, err
+	}
+	if w.recorded != nil {
+		w.recorded(step)
 	}
 	w.log = append(w.log, entry{program: &p})
 	if w.session == nil {
