@@ -235,6 +235,15 @@ func (l *loop) askOnce(ctx context.Context) (turnData, error) {
 	if room := left.Tokens - int64(input); room < int64(most) {
 		most = int(max(0, room))
 	}
+	// Money bounds the answer too, so that the last cents still buy a turn.
+	if info.Price.Output > 0 {
+		rest := left.USD - info.Price.Cost(TokenUsage{Input: int64(input)})
+		if room := rest * 1e6 / info.Price.Output; room < float64(most) {
+			if most = int(max(0, room)); most < leastAnswer {
+				return turnData{}, &bot.BudgetError{Budget: "usd", Limit: fmt.Sprintf("$%.2f", l.budget.limit.USD)}
+			}
+		}
+	}
 	if most < leastAnswer {
 		if l.window-input < leastAnswer {
 			return turnData{}, &ModelError{Kind: ModelContext, Message: "the conversation fills the model's context"}

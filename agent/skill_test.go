@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,4 +193,25 @@ func dump(t *testing.T, w *world, task string) {
 	if t.Failed() {
 		t.Logf("journal of %s:\n%.6000s", task, story(w.steps(task)))
 	}
+}
+
+// manySkills makes skills that need a model, skill-000 and so on.
+func manySkills(t *testing.T, n int) *skills.Catalogue {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range n {
+		name := fmt.Sprintf("skill-%03d", i)
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nBODY-OF-%d\n", name, strings.Repeat("What it is good for. ", 20), i)
+		if err := os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := skills.Load(skills.Options{Folders: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
