@@ -72,7 +72,8 @@ def _best(lines: list[str]) -> Dialect | None:
     for order, delimiter in enumerate(CANDIDATES):
         if delimiter not in sample:
             continue
-        for quote in ('"', "'") if f"'{delimiter}'" in sample else ('"',):
+        single = f"'{delimiter}" in sample and (f"{delimiter}'" in sample or "\n'" in sample)
+        for quote in ('"', "'") if single else ('"',):
             scored = _score(_rows(lines, delimiter, quote), delimiter, quote)
             if scored is not None:
                 ranked.append((scored[0], -order, scored[1]))

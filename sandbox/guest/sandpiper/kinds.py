@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from typing import BinaryIO
 
@@ -17,6 +18,9 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\xfd7zXZ\x00", XZ),
     (b"PAR1", PARQUET),
     (b"%PDF-", PDF),
+    (b"\x09\x00\x04\x00", XLS),  # Excel 2 to 4, without a container
+    (b"\x09\x02\x06\x00", XLS),
+    (b"\x09\x04\x06\x00", XLS),
 )
 _PICTURES = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -56,8 +60,7 @@ def sniff(source: Source) -> str:
         if head.startswith(signature):
             return kind
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        with source.open() as f:
-            return _in_zip(f)
+        return _in_zip(io.BytesIO(source.data())) if source.size < 0 or not _seekable(source) else _in_zip(source.open())
     if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
         return _in_ole(source)
     _refuse_known(head)
@@ -103,7 +106,7 @@ def _is_binary(head: bytes) -> bool:
     if nuls > 0.2 * len(head):  # UTF-16 or UTF-32 without a mark: zeros in one place
         even, odd = head[0::2].count(0), head[1::2].count(0)
         return not (max(even, odd) > 3 * min(even, odd) and min(even, odd) < 0.05 * len(head))
-    control = sum(head.count(c) for c in (*range(1, 9), 14, 15, *range(16, 26), 28, 29, 127)) + nuls
+    control = sum(head.count(c) for c in (*range(2, 9), 14, 15, *range(16, 26), 127)) + nuls
     return control > 0.02 * len(head) + 2
 
 
@@ -115,8 +118,13 @@ def open_zip(f: BinaryIO, kind: str = "zip") -> zipfile.ZipFile:
         raise Refusal("truncated_archive", kind=kind) from error
 
 
+def _seekable(source: Source) -> bool:
+    with source.open() as f:
+        return f.seekable()
+
+
 def _in_zip(f: BinaryIO) -> str:
-    with open_zip(f) as archive:
+    with f, open_zip(f) as archive:
         names = {info.filename for info in archive.infolist()[:100_000]}
         if "[Content_Types].xml" in names:
             if "xl/workbook.xml" in names:

@@ -36,6 +36,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "blank_rows": ("{count} blank row(s) are left out", "пропущено пустых строк: {count}"),
     "blank_columns": ("{count} column(s) without name and values are left out", "пропущено столбцов без имени и значений: {count}"),
     "duplicate_rows": ("{count} row(s) repeat another row exactly", "строк, полностью повторяющих другую: {count}"),
+    "unnamed_cells": ("{count} cell(s) are in columns without a name and were not read", "ячеек в столбцах без имени: {count}; они не прочитаны"),
     "duplicate_names": ("the header has names twice: {names}; the later ones are numbered", "в заголовке повторяются имена: {names}; повторы пронумерованы"),
     "unnamed": ("{count} column(s) have no name in the header and are named by position", "столбцов без имени: {count}; они названы по номеру"),
     "stray_quotes": ("quote marks are not closed; read without quoting", "кавычки не закрыты; прочитано без учёта кавычек"),
@@ -130,7 +131,10 @@ def _plural(template: str, count: object) -> str:
     """A template's "{count} row(s) are" as "{count} rows are" or "{count} row is"."""
     if count != 1:
         return template.replace("(s)", "s")
-    for many, one in ((" are ", " is "), (" were ", " was "), (" have ", " has "), (" repeat ", " repeats "), (" hold ", " holds "), (" do not ", " does not ")):
+    if " do not " in template:
+        template = template.replace(" do not have ", " does not have ").replace(" are ", " is ")
+        return template.replace("(s)", "")
+    for many, one in ((" are ", " is "), (" were ", " was "), (" have ", " has "), (" repeat ", " repeats "), (" hold ", " holds ")):
         template = template.replace(many, one)
     return template.replace("(s)", "")
 

@@ -94,7 +94,7 @@ def read(source: Source, charset: charsets.Charset, form: Form, now: datetime.da
     kept = list(make()) if 0 <= source.size <= _KEEP_BYTES else None
     body = grid.with_names((lambda: iter(kept)) if kept is not None else make, columns)
     if kept is not None:
-        body.keep = [j for j in body.keep if any(row[j] not in ("", "-") for row in kept)] or body.keep
+        body.keep = [j for j in body.keep if any(row[j] for row in kept)] or body.keep
     table = Table(kind="log", encoding=charset.name, body=body)
     table.notes.append(Note("log_format", args={"format": form.name}))
     table.late = lambda: _notes(form, skipped, continued, now)
@@ -125,7 +125,7 @@ def _matches(source: Source, charset: charsets.Charset, form: Form, now: datetim
             if match is not None:
                 if pending is not None:
                     yield pending
-                pending = [group or "" for group in match.groups()]
+                pending = ["" if group in (None, "-") else group for group in match.groups()]
                 pending[when] = _time(pending[when], now)
             elif line.strip():
                 if form.continued and pending is not None:
