@@ -88,7 +88,7 @@ class Grid:
     def _footer(self, chunk: list[list[str]]) -> int:
         sample = chunk[:200]
         fills = sorted(sum(1 for cell in row if cell) for row in sample)
-        usual = fills[len(fills) // 2] if fills else 0
+        usual = fills[len(fills) * 3 // 4] if fills else 0
         return totals.footer(chunk[-_TAIL:], usual)
 
     def _columns(self, chunk: list[list[str]], tally: Tally, line: int, last: bool) -> Block:
