@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// dispatch starts tasks until ctx ends.
-func (o *Orchestrator) dispatch(ctx context.Context) {
+// dispatch starts tasks until ctx ends; they work under work.
+func (o *Orchestrator) dispatch(ctx, work context.Context) {
 	for {
 		it, again := o.queue.next(o.now())
 		if it != nil {
-			if !o.spawn(func(work context.Context) { o.attempt(work, it) }) {
+			if !o.spawn(func(context.Context) { o.attempt(work, it) }) {
 				o.queue.done(it, true)
 				return
 			}
@@ -114,6 +114,9 @@ func (o *Orchestrator) steps(ctx context.Context, task *Task) error {
 		return o.finish(context.WithoutCancel(ctx), task.ID, Outcome{State: TaskCancelled})
 	}
 	if ended, err := o.permit(ctx, task); ended || err != nil {
+		return err
+	}
+	if err := o.expand(ctx, task); err != nil {
 		return err
 	}
 	if err := o.begin(ctx, task); err != nil || task.State.Final() {

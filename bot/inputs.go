@@ -17,6 +17,34 @@ import (
 // fetchTries bounds how often one input is asked for.
 const fetchTries = 5
 
+// expand has the channel name the files that only it can find, once.
+func (o *Orchestrator) expand(ctx context.Context, task *Task) error {
+	expander, ok := o.opts.Channels[task.Event.Origin.Adapter].(Expander)
+	if !ok || task.Expanded || task.Event.Kind == EventCommand {
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, o.opts.Timing.Call)
+	defer cancel()
+	found, err := expander.Expand(call, task.Event)
+	if err != nil {
+		return &laterError{fmt.Errorf("ask which files are meant: %w", err)}
+	}
+	updated, err := o.update(ctx, task.ID, func(t *Task, _ *Commit) error {
+		if t.Expanded {
+			return errUnchanged
+		}
+		t.Expanded = true
+		t.Event.merge(Event{Inputs: found})
+		o.limitInputs(&t.Event)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record which files are meant: %w", err)
+	}
+	*task = updated
+	return nil
+}
+
 // fetch brings the task's inputs into blobs, each once: a resumed task keeps
 // what it has.
 func (o *Orchestrator) fetch(ctx context.Context, task *Task) error {

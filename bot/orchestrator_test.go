@@ -277,3 +277,44 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// finder is a platform that names files only when it is asked.
+type finder struct {
+	*platform
+	asked int // calls of Expand; they come one after the other
+}
+
+func (f *finder) Expand(_ context.Context, e bot.Event) ([]bot.InputRef, error) {
+	f.asked++
+	if f.asked == 1 {
+		return nil, errors.New("no answer")
+	}
+	return []bot.InputRef{{Name: "found.csv", Ref: e.Text}}, nil
+}
+
+// What a channel can only find over the network is asked for until it
+// answers, before the task counts as begun, and joins what the event brought.
+func TestExpander(t *testing.T) {
+	t.Parallel()
+	found := &finder{}
+	inputs := make(chan []bot.Input, 1)
+	w := newWorld(t, func(_ context.Context, run bot.Run) (bot.Outcome, error) {
+		inputs <- run.Task.Inputs
+		return bot.Outcome{State: bot.TaskDone, Message: "ok"}, nil
+	}, func(o *bot.OrchestratorOptions) {
+		found.platform = o.Channels["test"].(*platform)
+		o.Channels = map[string]bot.Channel{"test": found}
+	})
+	e := request("c", "ann", "data/*.csv")
+	e.Inputs = []bot.InputRef{{Name: "own.csv", Ref: "own"}}
+	if _, err := w.Submit(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	got := <-inputs
+	if len(got) != 2 || got[0].Name != "own.csv" || got[1].Name != "found.csv" || got[1].Source != "pinned:data/*.csv" {
+		t.Errorf("inputs %+v", got)
+	}
+	if found.asked != 2 {
+		t.Errorf("asked %d times, want 2", found.asked)
+	}
+}

@@ -43,6 +43,15 @@ type Channel interface {
 	Find(ctx context.Context, delivery Delivery) (Receipt, bool, error)
 }
 
+// Expander is a Channel that can say only over the network which files a
+// request names: a pattern of paths in a repository, say. It is asked once for
+// a task, after its right was granted and before its inputs are fetched; what
+// it returns is added to them. An error means that there was no answer: it is
+// asked again.
+type Expander interface {
+	Expand(ctx context.Context, event Event) ([]InputRef, error)
+}
+
 // Fetched is what Fetch learned beside the bytes.
 type Fetched struct {
 	MediaType string

@@ -26,6 +26,9 @@ type Task struct {
 	State    TaskState `json:"state"`
 	Title    string    `json:"title"`
 	Event    Event     `json:"event"`
+	// Expanded is set once the channel has said which further files the
+	// request names.
+	Expanded bool `json:"expanded,omitempty"`
 	// Inputs are the request's files after they were fetched.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Answers are what the asker replied to the task's questions, in order.

@@ -1,0 +1,265 @@
+package github
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/internal/netguard"
+)
+
+// Kinds of references.
+const (
+	refText       = "text"       // a fenced block: the reference holds it
+	refAttachment = "attachment" // a file uploaded into a comment
+	refFile       = "file"       // a file of a repository
+	refDiff       = "diff"       // a pull request's changes
+)
+
+// ref is InputRef.Ref.
+type ref struct {
+	Kind string `json:"kind"`
+	Text string `json:"text,omitempty"`
+	URL  string `json:"url,omitempty"`
+	// In says where an attachment's link stands, so that GitHub can be asked
+	// for its signed form: the comment itself, or the issue.
+	In string `json:"in,omitempty"`
+
+	Repository string `json:"repo,omitempty"`
+	// Rest is "ref/path" of a link, in which a ref may hold slashes; else
+	// Commit and Path say what to read.
+	Rest   string `json:"rest,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Number int    `json:"number,omitempty"`
+}
+
+func (r ref) input(name string) bot.InputRef {
+	encoded, _ := json.Marshal(r) // strings and numbers only: it cannot fail
+	return bot.InputRef{Name: name, Ref: string(encoded)}
+}
+
+// inputs lists the files that a text brings by itself: fenced blocks,
+// attachments, and links to files. Paths are left to Expand.
+func (a *Adapter) inputs(h *happening, said reading, to address) []bot.InputRef {
+	var out []bot.InputRef
+	seen := map[string]bool{}
+	add := func(in bot.InputRef) {
+		if key := in.Adapter + in.Ref; !seen[key] {
+			seen[key] = true
+			out = append(out, in)
+		}
+	}
+	for _, b := range said.blocks {
+		in := ref{Kind: refText, Text: b.text}.input(b.name)
+		in.Size = int64(len(b.text))
+		add(in)
+	}
+	for _, link := range said.links {
+		if in, ok := a.linked(link, to.Kind); ok {
+			add(in)
+		}
+	}
+	if h.kind == inComment {
+		for _, link := range read(h.issueBody, a.options.Handle).links {
+			if in, ok := a.linked(link, inIssue); ok && strings.Contains(in.Ref, `"kind":"`+refAttachment+`"`) {
+				add(in)
+			}
+		}
+	}
+	return out
+}
+
+var (
+	attachmentPath = regexp.MustCompile(`^/(?:user-attachments/(?:files/\d+/[^/]+|assets/[0-9A-Za-z-]+)|[\w.-]+/[\w.-]+/(?:files/\d+/[^/]+|assets/\d+/[0-9A-Za-z-]+))$`)
+	filePath       = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/(?:blob|raw)/(.+)$`)
+	rawPath        = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/(.+)$`)
+)
+
+// linked makes an input of a link that leads to a file.
+func (a *Adapter) linked(link, in string) (bot.InputRef, bool) {
+	u, err := url.Parse(link)
+	if err != nil {
+		return bot.InputRef{}, false
+	}
+	host, err := netguard.HostOf(link)
+	if err != nil {
+		return bot.InputRef{}, false
+	}
+	name := path.Base(u.Path)
+	onGitHub := a.webHost == "github.com"
+	switch {
+	case host == a.webHost && attachmentPath.MatchString(u.Path),
+		onGitHub && (host == "user-images.githubusercontent.com" || host == "private-user-images.githubusercontent.com"):
+		return ref{Kind: refAttachment, URL: link, In: in}.input(name), true
+	case host == a.webHost && filePath.MatchString(u.Path):
+		found := filePath.FindStringSubmatch(u.Path)
+		return ref{Kind: refFile, Repository: found[1], Rest: found[2]}.input(name), true
+	case onGitHub && host == "raw.githubusercontent.com" && rawPath.MatchString(u.Path):
+		found := rawPath.FindStringSubmatch(u.Path)
+		return ref{Kind: refFile, Repository: found[1], Rest: strings.TrimPrefix(found[2], "refs/heads/")}.input(name), true
+	case slices.Contains(a.options.AllowHosts, host):
+		return bot.InputRef{Name: name, Adapter: "fetch", Ref: link}, true
+	}
+	return bot.InputRef{}, false
+}
+
+// dataFile says that a bare word is likely to name a file of data.
+func dataFile(word string) bool {
+	switch strings.ToLower(path.Ext(word)) {
+	case ".csv", ".tsv", ".xlsx", ".xls", ".xlsm", ".ods", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".log", ".xml",
+		".yaml", ".yml", ".md", ".sqlite", ".db", ".zip", ".gz", ".html", ".pdf", ".docx", ".py", ".sql", ".toml", ".ini", ".geojson":
+		return true
+	}
+	return false
+}
+
+var pathPattern = regexp.MustCompile(`^[\p{L}\p{N}_.*?\[\]{}@+ -]+(?:/[\p{L}\p{N}_.*?\[\]{}@+ -]+)*$`)
+
+// paths are the words of a text that may name files of the repository.
+func paths(said reading) []string {
+	var out []string
+	for _, word := range said.names {
+		word = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(word), "./"), "/")
+		if !pathPattern.MatchString(word) || strings.Contains(word, "..") || len(word) > 300 {
+			continue
+		}
+		if (dataFile(word) || (isPattern(word) && strings.Contains(word, "/"))) && !slices.Contains(out, word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+func isPattern(word string) bool { return strings.ContainsAny(word, "*?[") }
+
+var diffWords = regexp.MustCompile(`(?i)\b(?:diff|patch|pull request|changes?|changed|changeset|PR)\b|дифф|изменени|пулл?-?реквест`)
+
+// mostMatches bounds how many files one pattern brings.
+const mostMatches = 20
+
+// Expand implements bot.Expander: it looks the words that may be paths up in
+// the repository, at the pull request's head or the default branch, pins what
+// exists to a commit, and adds a pull request's diff where the text speaks of
+// it. A word that names no file is just a word.
+func (a *Adapter) Expand(ctx context.Context, event bot.Event) ([]bot.InputRef, error) {
+	to, err := readAddress(event.Origin)
+	if err != nil {
+		return nil, nil //nolint:nilerr // an origin without an issue has no repository to look in
+	}
+	said := read(event.Text, a.options.Handle)
+	var out []bot.InputRef
+	if to.Pull && diffWords.MatchString(said.text) {
+		out = append(out, ref{Kind: refDiff, Repository: to.Repository, Number: to.Number}.input(fmt.Sprintf("pull-%d.diff", to.Number)))
+	}
+	words := paths(said)
+	if len(words) == 0 {
+		return out, nil
+	}
+	repository, commit, err := a.head(ctx, to)
+	if err != nil {
+		return nil, fmt.Errorf("find the commit to read: %w", err)
+	}
+	if !a.options.allowed(repository) {
+		return out, nil // a fork's head: its files are not this repository's
+	}
+	files, cut, err := a.list(ctx, to, repository, commit)
+	if err != nil {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	for _, word := range words {
+		found := matches(files, word)
+		if slices.ContainsFunc(event.Inputs, func(in bot.InputRef) bool { return brings(in, found) }) {
+			continue // a task that is done again brings them pinned already
+		}
+		if len(found) == 0 && (isPattern(word) || cut && strings.Contains(word, "/")) {
+			problem := "no file of the repository matches it"
+			if cut {
+				problem = "the repository is too large to list; link the file instead"
+			}
+			out = append(out, bot.InputRef{Name: path.Base(word), Problem: problem})
+		}
+		for i, name := range found {
+			if i == mostMatches {
+				out = append(out, bot.InputRef{Name: path.Base(word), Problem: fmt.Sprintf("it matches %d files, of which I read the first %d", len(found), mostMatches)})
+				break
+			}
+			in := ref{Kind: refFile, Repository: repository, Commit: commit, Path: name}.input(path.Base(name))
+			in.Size = files[name]
+			out = append(out, in)
+		}
+	}
+	return out, nil
+}
+
+// brings says that in is one of the repository's files, pinned.
+func brings(in bot.InputRef, files []string) bool {
+	var r ref
+	return json.Unmarshal([]byte(in.Ref), &r) == nil && r.Kind == refFile && r.Commit != "" && slices.Contains(files, r.Path)
+}
+
+// matches returns the files that word names: the path itself, or a pattern in
+// which * and ? stay within a folder and ** does not. A name without a folder
+// is also found in folders, if it stands there only once.
+func matches(files map[string]int64, word string) []string {
+	if _, ok := files[word]; ok {
+		return []string{word}
+	}
+	var out []string
+	if isPattern(word) {
+		pattern, err := regexp.Compile("^" + globPattern(word) + "$")
+		if err != nil {
+			return nil
+		}
+		for name := range files {
+			if pattern.MatchString(name) {
+				out = append(out, name)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	if !strings.Contains(word, "/") {
+		for name := range files {
+			if path.Base(name) == word {
+				out = append(out, name)
+			}
+		}
+		if len(out) > 1 {
+			return nil
+		}
+	}
+	return out
+}
+
+// globPattern turns a pattern into a regular expression.
+func globPattern(word string) string {
+	var out strings.Builder
+	for i := 0; i < len(word); i++ {
+		switch c := word[i]; {
+		case strings.HasPrefix(word[i:], "**/"):
+			out.WriteString("(?:.*/)?")
+			i += 2
+		case strings.HasPrefix(word[i:], "**"):
+			out.WriteString(".*")
+			i++
+		case c == '*':
+			out.WriteString("[^/]*")
+		case c == '?':
+			out.WriteString("[^/]")
+		case c == '[' && strings.IndexByte(word[i+1:], ']') > 0:
+			end := i + 1 + strings.IndexByte(word[i+1:], ']')
+			out.WriteString("[" + strings.NewReplacer(`\`, `\\`, "[", `\[`, "^", `\^`).Replace(word[i+1:end]) + "]")
+			i = end
+		default:
+			out.WriteString(regexp.QuoteMeta(string(c)))
+		}
+	}
+	return out.String()
+}
