@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// dispatch starts tasks until ctx ends; they work under work.
-func (o *Orchestrator) dispatch(ctx, work context.Context) {
+// dispatch starts tasks until ctx ends.
+func (o *Orchestrator) dispatch(ctx context.Context) {
 	for {
 		it, again := o.queue.next(o.now())
 		if it != nil {
-			if !o.spawn(func(context.Context) { o.attempt(work, it) }) {
+			if !o.spawn(func(work context.Context) { o.attempt(work, it) }) {
 				o.queue.done(it, true)
 				return
 			}

@@ -50,6 +50,9 @@ func (o *Orchestrator) deleted(ctx context.Context, event Event) (Ticket, error)
 	for i := range tasks {
 		t := &tasks[i]
 		ticket.Task = t.ID
+		if err := o.owe(ctx, t.ID); err != nil {
+			return Ticket{}, fmt.Errorf("submit deletion: %w", err)
+		}
 		if t.Event.Source == event.Source && !t.State.Final() {
 			err := o.Cancel(ctx, t.ID, CancelRequest{By: event.Actor, Why: "its message was deleted"})
 			if err != nil {
@@ -78,6 +81,39 @@ func (o *Orchestrator) deleted(ctx context.Context, event Event) (Ticket, error)
 	return ticket, nil
 }
 
+// forgetBucket holds the ids of tasks of which something is still to be
+// forgotten, so that a crash does not keep it.
+const forgetBucket = "forget"
+
+// owe remembers that something of this task is to be forgotten.
+func (o *Orchestrator) owe(ctx context.Context, id string) error {
+	_, err := o.opts.Store.Put(ctx, forgetBucket, id, []byte("true"), 0)
+	if errors.Is(err, ErrConflict) {
+		return nil // remembered already
+	}
+	return err
+}
+
+// forgetRest goes on with what an earlier life did not come to forget.
+func (o *Orchestrator) forgetRest(ctx context.Context) error {
+	records, err := o.opts.Store.List(ctx, forgetBucket, "")
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		task, err := o.opts.Store.Task(ctx, r.Key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err != nil || task.State.Final() {
+			if err := o.forget(ctx, r.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // forget removes what came from a task's deleted sources: the content of files,
 // the text of a message, and the steps, which may quote either.
 func (o *Orchestrator) forget(ctx context.Context, id string) error {
@@ -93,7 +129,7 @@ func (o *Orchestrator) forget(ctx context.Context, id string) error {
 		return nil
 	})
 	if errors.Is(err, ErrNotFound) {
-		return nil
+		return o.opts.Store.Delete(ctx, forgetBucket, id)
 	}
 	if err != nil {
 		return fmt.Errorf("forget deleted content: %w", err)
@@ -101,7 +137,10 @@ func (o *Orchestrator) forget(ctx context.Context, id string) error {
 	if err := o.opts.Store.Erase(ctx, Erasure{Steps: task.ID}); err != nil {
 		return fmt.Errorf("forget deleted content: %w", err)
 	}
-	return o.dropBlobs(ctx, gone)
+	if err := o.dropBlobs(ctx, gone); err != nil {
+		return err
+	}
+	return o.opts.Store.Delete(ctx, forgetBucket, id)
 }
 
 // strip takes the content that came from deleted sources off the task and

@@ -247,8 +247,9 @@ func links(t *Task) []string {
 		texts = append(texts, a.Text)
 	}
 	var found []string
+	typed := regexp.MustCompile(`https?://[^\s<>"'|\x60]+`)
 	for _, text := range texts {
-		for _, link := range regexp.MustCompile(`https?://[^\s<>"'|\x60]+`).FindAllString(text, -1) {
+		for _, link := range typed.FindAllString(text, -1) {
 			link = strings.TrimRight(link, ".,;:!?)]}*_")
 			if !slices.Contains(found, link) {
 				found = append(found, link)

@@ -97,8 +97,9 @@ type Orchestrator struct {
 	announcer *announcer
 	// wake makes the dispatcher look again; it holds at most one signal.
 	wake chan struct{}
-	// workers counts goroutines that work on tasks; Run waits for them.
-	workers sync.WaitGroup
+	// jobs are functions for Run to start as workers, until it closes closing.
+	jobs    chan func(work context.Context)
+	closing chan struct{}
 
 	// mu guards what follows.
 	mu       sync.Mutex
@@ -106,8 +107,6 @@ type Orchestrator struct {
 	reporter map[string]*reporter
 	asking   map[string]question // conversation to the task that waits for an answer
 	paused   bool
-	work     context.Context // of everything that outlives the intake; set by Run
-	stopping bool
 	readOnly error // why the store cannot commit
 }
 
@@ -142,6 +141,8 @@ func New(opts OrchestratorOptions) (*Orchestrator, error) {
 		hub:       newHub(),
 		announcer: &announcer{wake: make(chan struct{}, 1)},
 		wake:      make(chan struct{}, 1),
+		jobs:      make(chan func(context.Context)),
+		closing:   make(chan struct{}),
 		live:      map[string]context.CancelCauseFunc{},
 		reporter:  map[string]*reporter{},
 		asking:    map[string]question{},
@@ -195,33 +196,30 @@ func orDefault[T comparable](v *T, fallback T) {
 func (o *Orchestrator) Run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	o.mu.Lock()
-	o.work = work
-	o.mu.Unlock()
-	if err := o.recover(ctx); err != nil {
-		return fmt.Errorf("recover earlier work: %w", err)
-	}
-	close(o.ready)
-
 	var loops sync.WaitGroup
-	loops.Go(func() { o.dispatch(ctx, work) })
-	loops.Go(func() { o.outbox.run(ctx, work) })
-	loops.Go(func() { o.announcements(ctx) })
-	loops.Go(func() { o.keep(ctx) })
-	if o.opts.Sink != nil {
-		loops.Go(func() { o.follow(ctx) })
+	loops.Go(func() { o.employ(work) })
+	err := o.recover(ctx)
+	if err == nil {
+		close(o.ready)
+		loops.Go(func() { o.dispatch(ctx) })
+		loops.Go(func() { o.outbox.run(ctx, work) })
+		loops.Go(func() { o.announcements(ctx) })
+		loops.Go(func() { o.keep(ctx) })
+		if o.opts.Sink != nil {
+			loops.Go(func() { o.follow(ctx) })
+		}
+		<-ctx.Done()
 	}
-	<-ctx.Done()
-	o.mu.Lock()
-	o.stopping = true
-	o.mu.Unlock()
+	close(o.closing)
 	stopped := make(chan struct{})
 	go func() {
 		loops.Wait()
-		o.workers.Wait()
 		close(stopped)
 	}()
-	return o.drain(stopped, stop)
+	if err != nil {
+		err = fmt.Errorf("recover earlier work: %w", err)
+	}
+	return errors.Join(err, o.drain(stopped, stop))
 }
 
 // drain waits for what runs, first patiently, then after having told it to
@@ -255,15 +253,29 @@ func (o *Orchestrator) await(ctx context.Context) error {
 	}
 }
 
-// spawn runs f as a worker that Run waits for; it reports whether it did.
-func (o *Orchestrator) spawn(f func(ctx context.Context)) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.stopping {
+// employ starts jobs as workers, and when no more come waits for them.
+func (o *Orchestrator) employ(work context.Context) {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	for {
+		select {
+		case job := <-o.jobs:
+			workers.Go(func() { job(work) })
+		case <-o.closing:
+			return
+		}
+	}
+}
+
+// spawn has job run as a worker that Run waits for. It reports false when the
+// process is ending.
+func (o *Orchestrator) spawn(job func(work context.Context)) bool {
+	select {
+	case o.jobs <- job:
+		return true
+	case <-o.closing:
 		return false
 	}
-	o.workers.Go(func() { f(o.work) })
-	return true
 }
 
 // Pause refuses new requests until Resume; what was accepted goes on.

@@ -138,7 +138,7 @@ func (o *Orchestrator) refuse(ctx context.Context, event Event, r Refusal) (Tick
 	entry := o.entry(AuditRefusal, nil, map[string]any{"kind": r.Kind, "place": event.Origin.Place, "unsaid": before})
 	entry.Actor = event.Actor.ID
 	c := Commit{Keys: []string{event.Key}, Audit: []AuditEntry{entry}}
-	if !event.Inline && o.opts.Channels[event.Origin.Adapter] != nil {
+	if !event.Inline {
 		c.Deliveries = []Delivery{o.notice(event, "", r.Message)}
 		r.Told = true
 	}

@@ -34,12 +34,22 @@ type queue struct {
 	// mu guards what follows.
 	mu      sync.Mutex
 	lanes   map[string]*lane
-	running map[string]int    // by actor
-	waiting map[string]int    // by actor, reserved places included
+	running map[string]int    // by actor and class
+	waiting map[string]int    // by actor, reserved places included; people's requests only
 	held    map[string]int    // reserved places by conversation
 	served  map[string]uint64 // by actor: when it was served last
 	clock   uint64            // counts servings
 	total   int               // running
+	timed   int               // running that were scheduled
+}
+
+// load is what the cap per actor counts: schedules do not use up the places of
+// their owner's own requests.
+func (it *item) load() string {
+	if it.scheduled {
+		return "schedule\x00" + it.actor
+	}
+	return it.actor
 }
 
 func newQueue(limits Limits) *queue {
@@ -89,7 +99,26 @@ func (q *queue) add(it *item) {
 		return
 	}
 	l.items = slices.Insert(l.items, at, it)
-	q.waiting[it.actor]++
+	q.count(it, 1)
+}
+
+// count keeps track of the requests that wait.
+func (q *queue) count(it *item, by int) {
+	if it.scheduled {
+		return
+	}
+	if q.waiting[it.actor] += by; q.waiting[it.actor] <= 0 {
+		delete(q.waiting, it.actor)
+	}
+}
+
+// room reports whether a place is free for this task. One place is kept for
+// people who wait, so that a Monday's reports do not hold them up.
+func (q *queue) room(it *item) bool {
+	if it.scheduled && q.limits.Running > 1 && q.timed >= q.limits.Running-1 {
+		return false
+	}
+	return q.total < q.limits.Running && q.running[it.load()] < q.limits.RunningPerActor
 }
 
 // next takes the task that starts now, or says when to look again (zero: when
@@ -99,9 +128,6 @@ func (q *queue) next(now time.Time) (*item, time.Time) {
 	defer q.mu.Unlock()
 	var best *item
 	var again time.Time
-	if q.total >= q.limits.Running {
-		return nil, again
-	}
 	for _, l := range q.lanes {
 		if l.busy != nil || len(l.items) == 0 {
 			continue
@@ -113,7 +139,7 @@ func (q *queue) next(now time.Time) (*item, time.Time) {
 			}
 			continue
 		}
-		if q.running[it.actor] < q.limits.RunningPerActor && (best == nil || q.before(it, best)) {
+		if q.room(it) && (best == nil || q.before(it, best)) {
 			best = it
 		}
 	}
@@ -122,9 +148,12 @@ func (q *queue) next(now time.Time) (*item, time.Time) {
 	}
 	l := q.lanes[best.conversation]
 	l.items, l.busy = slices.Delete(l.items, 0, 1), best
-	decrease(q.waiting, best.actor)
-	q.running[best.actor]++
+	q.count(best, -1)
+	q.running[best.load()]++
 	q.total++
+	if best.scheduled {
+		q.timed++
+	}
 	q.clock++
 	q.served[best.actor] = q.clock
 	return best, time.Time{}
@@ -138,7 +167,7 @@ func (q *queue) before(a, b *item) bool {
 	if a.scheduled != b.scheduled {
 		return b.scheduled
 	}
-	if ra, rb := q.running[a.actor], q.running[b.actor]; ra != rb {
+	if ra, rb := q.running[a.load()], q.running[b.load()]; ra != rb {
 		return ra < rb
 	}
 	if sa, sb := q.served[a.actor], q.served[b.actor]; sa != sb {
@@ -154,11 +183,14 @@ func (q *queue) done(it *item, repeat bool) {
 	defer q.mu.Unlock()
 	l := q.lanes[it.conversation]
 	l.busy = nil
-	decrease(q.running, it.actor)
+	decrease(q.running, it.load())
 	q.total--
+	if it.scheduled {
+		q.timed--
+	}
 	if repeat {
 		l.items = slices.Insert(l.items, 0, it)
-		q.waiting[it.actor]++
+		q.count(it, 1)
 	}
 	q.tidy(it)
 }
@@ -177,7 +209,7 @@ func (q *queue) remove(conversation, id string) bool {
 	}
 	it := l.items[at]
 	l.items = slices.Delete(l.items, at, at+1)
-	decrease(q.waiting, it.actor)
+	q.count(it, -1)
 	q.tidy(it)
 	return true
 }
@@ -187,7 +219,7 @@ func (q *queue) tidy(it *item) {
 	if l := q.lanes[it.conversation]; l != nil && l.busy == nil && len(l.items) == 0 {
 		delete(q.lanes, it.conversation)
 	}
-	if q.waiting[it.actor] == 0 && q.running[it.actor] == 0 {
+	if q.waiting[it.actor] == 0 && q.running[it.load()] == 0 {
 		delete(q.served, it.actor)
 	}
 }
@@ -212,7 +244,7 @@ func (q *queue) position(conversation, id string) int {
 	if before > 0 {
 		return before
 	}
-	if q.total < q.limits.Running && q.running[it.actor] < q.limits.RunningPerActor {
+	if q.room(it) {
 		return 0
 	}
 	// Its conversation is free, but no place is: those that are served first,

@@ -19,8 +19,17 @@ const struck = "[secret removed]"
 // Redactor strikes secrets out of what people and logs get to see: those it is
 // told of exactly, and what has the shape of one.
 type Redactor struct {
-	known    *strings.Replacer
-	patterns *regexp.Regexp
+	known  []string // the longest first: one secret may be the beginning of another
+	shapes []shape
+}
+
+// shape is a kind of secret that its beginning gives away. Looking for the
+// beginnings first makes this fast enough for large files.
+type shape struct {
+	begins string
+	keep   int  // bytes of the beginning that stay
+	inside bool // may follow a letter, digit or underscore
+	whole  *regexp.Regexp
 }
 
 // NewRedactor knows the given secrets, also as Base64 and in URLs. Shorter than
@@ -36,44 +45,84 @@ func NewRedactor(secrets []string) *Redactor {
 		forms = append(forms, s, url.QueryEscape(s),
 			base64.StdEncoding.EncodeToString([]byte(s)), base64.URLEncoding.EncodeToString([]byte(s)))
 	}
-	// The longest first: one secret may be the beginning of another.
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range forms {
-		pairs = append(pairs, s, struck)
-	}
-	return &Redactor{known: strings.NewReplacer(pairs...), patterns: regexp.MustCompile(secretShapes())}
+	return &Redactor{known: slices.Compact(forms), shapes: shapes()}
 }
 
-// secretShapes matches tokens by the prefixes that their makers gave them for
-// exactly this purpose. Each needs a boundary before it: "task-…" is no "sk-…".
-func secretShapes() string {
-	return `(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)` +
-		`|\b(?:` + strings.Join([]string{
-		`xox[abeoprs](?:\.xox[bp])?-[0-9A-Za-z-]{10,}`,                     // Slack
-		`xapp-[0-9]-[0-9A-Za-z-]{10,}`,                                     // Slack, app level
-		`gh[pousr]_[0-9A-Za-z]{30,}`,                                       // GitHub
-		`github_pat_[0-9A-Za-z_]{30,}`,                                     // GitHub, fine-grained
-		`glpat-[0-9A-Za-z_-]{20,}`,                                         // GitLab
-		`sk-(?:proj-|ant-|svcacct-|or-)?[0-9A-Za-z_-]{20,}`,                // OpenAI, Anthropic and servers like them
-		`[rs]k_(?:live|test)_[0-9A-Za-z]{16,}`,                             // Stripe
-		`(?:AKIA|ASIA)[0-9A-Z]{16}`,                                        // AWS
-		`AIza[0-9A-Za-z_-]{35}`,                                            // Google
-		`npm_[0-9A-Za-z]{36}`,                                              // npm
-		`pypi-[0-9A-Za-z_-]{50,}`,                                          // PyPI
-		`hf_[0-9A-Za-z]{30,}`,                                              // Hugging Face
-		`eyJ[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[0-9A-Za-z_-]{10,}`, // signed web tokens
-	}, "|") + `)` +
-		`|https://hooks\.slack\.com/(?:services|workflows|triggers)/[0-9A-Za-z/_-]{10,}` +
-		`|\b[a-z][a-z0-9+.-]*://[^\s:/@]+:[^\s:/@]{3,}@` // a password in a URL
+// shapes lists tokens by the prefixes that their makers gave them for exactly
+// this purpose, private keys, and passwords in URLs.
+func shapes() []shape {
+	token := func(begins, rest string) shape {
+		return shape{begins: begins, whole: regexp.MustCompile(`\A` + regexp.QuoteMeta(begins) + rest)}
+	}
+	key := token("-----BEGIN ", `(?s:[A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))`)
+	key.inside = true
+	password := token("://", `[^\s:/@]+:[^\s:/@]{3,}@`)
+	password.inside, password.keep = true, len("://")
+	return []shape{
+		key, password,
+		token("xox", `[abeoprs](?:\.xox[bp])?-[0-9A-Za-z-]{10,}`),                     // Slack
+		token("xapp-", `[0-9]-[0-9A-Za-z-]{10,}`),                                     // Slack, app level
+		token("https://hooks.slack.com/", `[0-9A-Za-z/_-]{20,}`),                      // Slack, incoming webhooks
+		token("gh", `[pousr]_[0-9A-Za-z]{30,}`),                                       // GitHub
+		token("github_pat_", `[0-9A-Za-z_]{30,}`),                                     // GitHub, fine-grained
+		token("glpat-", `[0-9A-Za-z_-]{20,}`),                                         // GitLab
+		token("sk-", `(?:proj-|ant-|svcacct-|or-)?[0-9A-Za-z_-]{20,}`),                // OpenAI, Anthropic and servers like them
+		token("sk_", `(?:live|test)_[0-9A-Za-z]{16,}`),                                // Stripe
+		token("rk_", `(?:live|test)_[0-9A-Za-z]{16,}`),                                // Stripe, restricted
+		token("AKIA", `[0-9A-Z]{16}\b`),                                               // AWS
+		token("ASIA", `[0-9A-Z]{16}\b`),                                               // AWS, for a while
+		token("AIza", `[0-9A-Za-z_-]{35}`),                                            // Google
+		token("npm_", `[0-9A-Za-z]{36}`),                                              // npm
+		token("pypi-", `[0-9A-Za-z_-]{50,}`),                                          // PyPI
+		token("hf_", `[0-9A-Za-z]{30,}`),                                              // Hugging Face
+		token("eyJ", `[0-9A-Za-z_-]{10,}\.eyJ[0-9A-Za-z_-]{10,}\.[0-9A-Za-z_-]{10,}`), // signed web tokens
+	}
 }
 
 // Text returns s without secrets.
 func (r *Redactor) Text(s string) string {
-	if s == "" {
+	for _, secret := range r.known {
+		s = strings.ReplaceAll(s, secret, struck)
+	}
+	for i := range r.shapes {
+		s = r.shapes[i].strike(s)
+	}
+	return s
+}
+
+// strike replaces every secret of this shape in s.
+func (h *shape) strike(s string) string {
+	var out strings.Builder
+	done := 0
+	for from := 0; ; {
+		at := strings.Index(s[from:], h.begins)
+		if at < 0 {
+			break
+		}
+		at += from
+		from = at + len(h.begins)
+		if !h.inside && at > 0 && isWord(s[at-1]) {
+			continue // "task-…" is no "sk-…"
+		}
+		found := h.whole.FindStringIndex(s[at:])
+		if found == nil {
+			continue
+		}
+		out.WriteString(s[done : at+h.keep])
+		out.WriteString(struck)
+		done = at + found[1]
+		from = done
+	}
+	if done == 0 {
 		return s
 	}
-	return r.patterns.ReplaceAllString(r.known.Replace(s), struck)
+	out.WriteString(s[done:])
+	return out.String()
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 }
 
 func (r *Redactor) undelivered(files []Undelivered) []Undelivered {

@@ -26,6 +26,9 @@ func (o *Orchestrator) Submit(ctx context.Context, event Event) (Ticket, error) 
 	if event.Key == "" || event.Origin.Adapter == "" || event.Origin.Conversation == "" || event.Actor.ID == "" {
 		return Ticket{}, errors.New("submit event: key, adapter, conversation and actor must be given")
 	}
+	if o.opts.Channels[event.Origin.Adapter] == nil {
+		return Ticket{}, fmt.Errorf("submit event: no channel leads back to %q", event.Origin.Adapter)
+	}
 	switch event.Kind {
 	case EventRequest:
 		return o.request(ctx, event)
@@ -48,11 +51,13 @@ func (o *Orchestrator) request(ctx context.Context, event Event) (Ticket, error)
 	if ticket, ok, err := o.answered(ctx, event); ok || err != nil {
 		return ticket, err
 	}
-	actor, conversation := event.Actor.ID, event.Origin.Conversation
-	if !o.queue.reserve(actor, conversation) {
-		return o.crowded(ctx, event)
+	if !event.Scheduled { // the owner's schedules are bounded where they are made
+		actor, conversation := event.Actor.ID, event.Origin.Conversation
+		if !o.queue.reserve(actor, conversation) {
+			return o.crowded(ctx, event)
+		}
+		defer o.queue.release(actor, conversation)
 	}
-	defer o.queue.release(actor, conversation)
 	task, err := o.accept(ctx, event, decision)
 	if claimed := (*ClaimedError)(nil); errors.As(err, &claimed) {
 		return o.twin(ctx, event, claimed)

@@ -73,8 +73,9 @@ func (s *Sandbox) reapEvery(ctx context.Context) {
 	}
 }
 
-// checkImage follows the image's name: a rebuilt image drains the pool. With a
-// recorded id nothing changes; the difference is told.
+// checkImage follows the image's name: without a recorded id, an image that
+// was built anew drains the pool; with one, the difference is told and the
+// recorded image stays in use.
 func (s *Sandbox) checkImage(ctx context.Context) {
 	state, err := inspectImage(ctx, s.engine, s.options.Image, "")
 	if err != nil {
@@ -82,16 +83,17 @@ func (s *Sandbox) checkImage(ctx context.Context) {
 	}
 	s.mu.Lock()
 	changed := state.id != s.image.id
-	if changed && s.options.ImageID == "" {
+	adopted := changed && s.options.ImageID == ""
+	if adopted {
 		s.image = state
 	}
 	s.mu.Unlock()
 	switch {
-	case changed && s.options.ImageID == "":
-		s.log.Info("the sandbox's image has changed", "image", state.id)
+	case adopted:
+		s.log.Info("the sandbox's image was built anew", "image", state.id)
 		s.pool.drain()
 	case changed:
-		s.log.Warn("the sandbox's image has changed; the recorded one stays in use", "name", s.options.Image, "recorded", s.options.ImageID, "found", state.id)
+		s.log.Warn("the sandbox's image has changed; the recorded one stays in use", "recorded", s.options.ImageID, "found", state.id)
 	}
 }
 

@@ -69,6 +69,9 @@ func newSandbox(ctx context.Context, options Options, api engine) (*Sandbox, err
 	if err != nil {
 		return nil, err
 	}
+	if age := time.Since(image.created); !image.created.IsZero() && age > staleAfter {
+		options.Log.Warn("the sandbox's image lacks recent security updates; run: sandpiper sandbox build --refresh", "age_days", int(age.Hours()/24))
+	}
 	archive, err := guest.Archive()
 	if err != nil {
 		return nil, err

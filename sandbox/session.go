@@ -78,7 +78,7 @@ func (s *Sandbox) start(ctx context.Context, o Options, imageID string) (*Sessio
 		sandbox: s, options: o, id: newID(), created: began, oom: make(chan struct{}, 1),
 		gone: make(chan struct{}), turn: make(chan struct{}, 1), inputs: map[int64][]string{},
 	}
-	session.info = Info{ID: session.id, ImageID: imageID, Runtime: o.Runtime, Inventory: s.image.inventory}
+	session.info = Info{ID: session.id, ImageID: imageID, Runtime: o.Runtime}
 	made, err := s.engine.ContainerCreate(ctx, spec.Config, spec.Host, nil, nil, "sandpiper-ready-"+session.id)
 	if err != nil {
 		s.release()

@@ -3,11 +3,14 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -41,6 +44,9 @@ type doer struct {
 
 // Do implements the library's HTTPDoer.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
+	if err := steady(req); err != nil {
+		return nil, err
+	}
 	resp, err := d.http.Do(req)
 	if err != nil {
 		return nil, err
@@ -74,6 +80,47 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		resp.Body = body{&events{r: bufio.NewReaderSize(limited, 32<<10), done: &d.done}, resp.Body}
 	}
 	return resp, nil
+}
+
+// steady writes a request's fields in an order that lets the next turn begin
+// with the bytes of this one: what never changes, then the conversation, which
+// only grows, then what may change from turn to turn.
+func steady(req *http.Request) error {
+	if req.Body == nil || req.Method != http.MethodPost {
+		return nil
+	}
+	raw, err := io.ReadAll(req.Body)
+	if err != nil {
+		return fmt.Errorf("read request: %w", err)
+	}
+	_ = req.Body.Close() // a reader over memory
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return fmt.Errorf("order request: %w", err)
+	}
+	growing := []string{"messages", "input"}
+	changing := []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "tool_choice"}
+	names := slices.Sorted(maps.Keys(fields))
+	names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(growing, n) || slices.Contains(changing, n) })
+	var out bytes.Buffer
+	for _, name := range append(append(names, growing...), changing...) {
+		value, ok := fields[name]
+		if !ok {
+			continue
+		}
+		separator := byte(',')
+		if out.Len() == 0 {
+			separator = '{'
+		}
+		out.WriteByte(separator)
+		fmt.Fprintf(&out, "%q:", name)
+		out.Write(value)
+	}
+	out.WriteByte('}')
+	body := out.Bytes()
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return nil
 }
 
 // body joins a reader with the closer of what it reads from.

@@ -85,7 +85,7 @@ func (b *Blobs) receive(ctx context.Context, tmp string, r io.Reader, limit int6
 		r = io.LimitReader(r, limit+1)
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), contextReader{ctx, r})
+	n, err := io.Copy(io.MultiWriter(f, sum), reading(ctx, r))
 	if err != nil {
 		return blob, err
 	}
@@ -207,15 +207,16 @@ func isHash(s string) bool {
 	return len(found) == 1 && found[0] == s
 }
 
-// contextReader stops a copy whose context has ended.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+// reading stops a copy whose context has ended.
+func reading(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	})
 }
 
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }

@@ -26,9 +26,17 @@ var errInterrupted = errors.New("interrupted")
 type cli struct {
 	Config string `help:"Read this configuration instead of the user's own." placeholder:"FILE" type:"path"`
 
-	Skills  skillsCmd  `cmd:"" help:"List, show, check, test and start skills."`
-	Conf    configCmd  `cmd:"" name:"config" help:"Show or check the configuration in force."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Run       runCmd       `cmd:"" help:"Do one task: the answer on stdout, its files in a folder."`
+	Serve     serveCmd     `cmd:"" help:"Serve every configured adapter, the schedules and the pages."`
+	Tasks     tasksCmd     `cmd:"" help:"List, show, cancel and repeat tasks."`
+	Schedules schedulesCmd `cmd:"" help:"Add, list, pause and run schedules."`
+	Skills    skillsCmd    `cmd:"" help:"List, show, check, test and start skills."`
+	Audit     auditCmd     `cmd:"" help:"Verify or export the audit chain."`
+	Purge     purgeCmd     `cmd:"" help:"Forget what belongs to an actor, a conversation or a task."`
+	Backup    backupCmd    `cmd:"" help:"Write a consistent copy of the data folder, also while it is in use."`
+	Restore   restoreCmd   `cmd:"" help:"Put a backup into an empty data folder."`
+	Conf      configCmd    `cmd:"" name:"config" help:"Show or check the configuration in force."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
 // streams are the process's standard streams.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
@@ -20,7 +19,7 @@ type skillsCmd struct {
 // lie in the data folder.
 func loadSkills(loaded *config.Loaded) (*skills.Catalogue, error) {
 	catalogue, err := skills.Load(skills.Options{
-		Builtin: skills.Builtin(), Folders: loaded.Skills.Folders, Saved: filepath.Join(loaded.DataDir, "skills"),
+		Builtin: skills.Builtin(), Folders: loaded.Skills.Folders, Saved: savedSkills(loaded),
 	})
 	if err != nil {
 		return nil, &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "correct skills.folders in the configuration", Err: err}

@@ -39,4 +39,6 @@ sys.path[:] = [lib + "/sandpiper"] + [p for p in sys.path if p]
 from _guest import supervisor  # noqa: E402
 
 sys.path[0] = lib
+# At the start lib did not exist, and Python remembers that (PYTHONPATH names it).
+sys.path_importer_cache.clear()
 supervisor.main()

@@ -3,6 +3,8 @@ package sandboxtest
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,6 +34,9 @@ func Engine(t testing.TB) Setup {
 		miss(t, err)
 	}
 	setup := Setup{Image: sandbox.ImageName()}
+	if _, err := api.ImageInspect(ctx, setup.Image); err != nil {
+		build(t)
+	}
 	for _, runtime := range []string{"runc", "runsc"} {
 		if _, found := info.Runtimes[runtime]; found {
 			setup.Runtimes = append(setup.Runtimes, runtime)
@@ -61,6 +66,25 @@ func New(t testing.TB, options sandbox.Options) *sandbox.Sandbox {
 		}
 	})
 	return made
+}
+
+// build makes the image; of several test processes only one does, and the
+// others wait for it.
+func build(t testing.TB) {
+	t.Helper()
+	lock, err := os.Create(filepath.Join(os.TempDir(), "sandpiper-test-image.lock"))
+	if err != nil {
+		t.Fatalf("lock image: %v", err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatalf("lock image: %v", err)
+	}
+	built, err := sandbox.Build(context.Background(), sandbox.BuildOptions{Progress: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatalf("build the sandbox's image: %v", err)
+	}
+	t.Logf("image %s, base %s", built.Image, built.Base)
 }
 
 func miss(t testing.TB, err error) {

@@ -72,7 +72,8 @@ def _best(lines: list[str]) -> Dialect | None:
     for order, delimiter in enumerate(CANDIDATES):
         if delimiter not in sample:
             continue
-        for quote in ('"', "'") if f"'{delimiter}'" in sample else ('"',):
+        single = f"'{delimiter}" in sample and (f"{delimiter}'" in sample or "\n'" in sample)
+        for quote in ('"', "'") if single else ('"',):
             scored = _score(_rows(lines, delimiter, quote), delimiter, quote)
             if scored is not None:
                 ranked.append((scored[0], -order, scored[1]))
@@ -102,7 +103,7 @@ def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Di
     long = sum(1 for cell in cells if len(cell) > 120) / len(cells)
     score = steady * steady * (1.0 + typed) - 0.8 * rivals - long + min(width, 10) * 0.01
     score -= 0.6 if delimiter not in _COMMON else 0.0
-    if delimiter == "," and typed < 0.1 and _prose(body):
+    if delimiter in ",:!" and typed < 0.1 and (steady < 0.9 or _prose(body)):
         return None
     return score, Dialect(delimiter, quote, width)
 
@@ -114,9 +115,9 @@ def _plausible(body: list[list[str]], typed: float, delimiter: str) -> bool:
 
 
 def _prose(body: list[list[str]]) -> bool:
-    """Sentences with commas: following cells begin with a blank and are wordy."""
-    wordy = sum(1 for row in body for cell in row if len(cell.split()) > 5)
-    return wordy > 0.4 * sum(len(row) for row in body)
+    """Sentences with commas: many cells of many words."""
+    wordy = sum(1 for row in body for cell in row if len(cell.split()) > 4)
+    return wordy > 0.25 * sum(len(row) for row in body)
 
 
 def _single(lines: list[str]) -> Dialect | None:

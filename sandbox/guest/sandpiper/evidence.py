@@ -133,7 +133,7 @@ class Evidence:
             self._plain_numbers(fresh, cells, new, {numbers.INT})
         elif numbers.PLAIN_DECIMALS.fullmatch(joined):
             self.compact_dates = False
-            self._plain_numbers(fresh, cells, new, {numbers.DOT_DECIMAL})
+            self._plain_numbers(fresh, cells, new, self._plain_facts(joined))
         elif dates.PLAIN_ISO.fullmatch(joined):
             self._plain_dates(fresh, cells, new, "%Y-%m-%d", timed=False)
         elif dates.PLAIN_ISO_TIME.fullmatch(joined):
@@ -150,6 +150,14 @@ class Evidence:
         self.units[""] += cells
         if not self.number.examples:
             self.number.examples.append(next(iter(fresh)))
+
+    def _plain_facts(self, joined: str) -> set[str]:
+        facts = {numbers.DOT_DECIMAL} if numbers.SURE_DECIMAL.search(joined) else set()
+        still_open = None if facts else numbers.OPEN_DECIMAL.search(joined)
+        if still_open is not None:
+            self.open_example = self.open_example or still_open[0]
+            facts.add(numbers.DOT_OPEN)
+        return facts
 
     def _plain_dates(self, fresh: Counter[str], cells: int, new: int, form: str, *, timed: bool) -> None:
         self.date.cells += cells

@@ -31,7 +31,7 @@ def build(table: Table) -> pandas.DataFrame:
     for i, decision in enumerate(table.decisions):
         if decision.type == decide.INTEGER and not frame[decision.name].isna().any():
             frame[decision.name] = frame[decision.name].astype("int64")
-    frame.attrs["notes"] = [render(n) for n in table.notes] + [render(n) for d in table.decisions for n in d.notes]
+    frame.attrs["notes"] = [render(n) for n in table.all_notes()]
     return frame
 
 

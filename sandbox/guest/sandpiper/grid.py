@@ -15,6 +15,7 @@ from itertools import islice
 from . import layout as layouts
 from . import totals
 from .notes import Note
+from .words import clean
 
 Block = list[Sequence[str]]
 
@@ -39,6 +40,7 @@ class Tally:
     totals: int = 0
     footer: int = 0
     duplicates: int = 0
+    unnamed: int = 0  # cells in columns that were left out for want of a name
     seen: set[int] = field(default_factory=set)
 
 
@@ -49,7 +51,7 @@ class Grid:
     source: Callable[[], Iterator[list[str]]]
     layout: layouts.Layout
     keep: list[int] = field(default_factory=list)  # columns to keep, by index
-    max_rows: int = 0  # 0: all
+    literal: bool = False  # every row is data: nothing is a footer, a total, a blank
 
     @property
     def names(self) -> list[str]:
@@ -60,15 +62,15 @@ class Grid:
         width = self.layout.width
         size = max(50, BLOCK_CELLS // max(1, width))
         rows = islice(self.source(), self.layout.first, None)
-        if self.max_rows:
-            rows = islice(rows, self.max_rows)
         held: list[list[str]] = []
         line = self.layout.first
         while True:
             fresh = list(islice(rows, size))
             last = len(fresh) < size
             chunk, held = (held + fresh, []) if held else (fresh, [])
-            if last:
+            if self.literal:
+                chunk = list(chunk)
+            elif last:
                 cut = self._footer(chunk)
                 tally.footer += sum(1 for row in chunk[len(chunk) - cut :] if any(row))
                 chunk = chunk[: len(chunk) - cut]
@@ -86,8 +88,8 @@ class Grid:
     def _footer(self, chunk: list[list[str]]) -> int:
         sample = chunk[:200]
         fills = sorted(sum(1 for cell in row if cell) for row in sample)
-        usual = fills[len(fills) // 2] if fills else 0
-        return totals.footer(chunk[-_TAIL:], self.layout.width, usual)
+        usual = fills[len(fills) * 3 // 4] if fills else 0
+        return totals.footer(chunk[-_TAIL:], usual)
 
     def _columns(self, chunk: list[list[str]], tally: Tally, line: int, last: bool) -> Block:
         width = self.layout.width
@@ -96,10 +98,15 @@ class Grid:
         if not chunk:
             return []
         block: Block = list(zip(*chunk, strict=True))
-        drop = self._not_data(block, chunk, tally)
-        found = totals.find(block, last)
-        tally.totals += len(found - drop)
-        drop |= found
+        drop: set[int] = set()
+        if not self.literal:
+            drop = self._not_data(block, chunk, tally)
+            found = totals.find(block, last)
+            tally.totals += len(found - drop)
+            drop |= found
+            for j in range(width) if len(self.keep) < width <= MAX_COLUMNS else ():
+                if j not in self.keep:
+                    tally.unnamed += sum(1 for cell in block[j] if cell)
         if drop:
             chunk = [row for i, row in enumerate(chunk) if i not in drop]
             block = list(zip(*chunk, strict=True)) if chunk else []
@@ -154,20 +161,33 @@ def open_grid(source: Callable[[], Iterator[list[str]]], width: int | None = Non
     nameless = _nameless(head, layout)
     if nameless:
         grid.keep = [j for j in grid.keep if j not in nameless]
+        layout.notes = [note for note in layout.notes if note.code != "unnamed"]
+        named = len(layout.header) - sum(1 for cell in layout.header if not cell)
+        if len(grid.keep) > named:
+            layout.notes.append(Note("unnamed", args={"count": len(grid.keep) - named}))
+    return grid
+
+
+def with_names(source: Callable[[], Iterator[list[str]]], names: list[str]) -> Grid:
+    """A grid over rows whose columns are known from elsewhere: keys, a pattern."""
+    unique, notes = layouts.distinguish([clean(name, 200) for name in names[:MAX_COLUMNS]])
+    layout = layouts.Layout(len(names), 0, 0, unique + names[MAX_COLUMNS:], notes=notes)
+    grid = Grid(source, layout, keep=list(range(len(unique))), literal=True)
+    if len(names) > MAX_COLUMNS:
+        layout.notes.append(Note("columns_cut", args={"total": len(names), "read": MAX_COLUMNS}))
     return grid
 
 
 def _nameless(head: list[list[str]], layout: layouts.Layout) -> set[int]:
-    """Columns at the end that have neither a name nor, so far, a value."""
-    result: set[int] = set()
+    """Columns that have neither a name nor, so far, a value."""
     if not layout.header_row:
-        return result
-    for j in reversed(range(layout.width)):
-        named = j < len(layout.header) and layout.header[j]
-        if named or any(j < len(row) and row[j].strip() for row in head[layout.first :]):
-            break
-        result.add(j)
-    return result
+        return set()
+    body = head[layout.first :]
+    return {
+        j
+        for j in range(layout.width)
+        if not (j < len(layout.header) and layout.header[j]) and not any(j < len(row) and row[j].strip() for row in body)
+    }
 
 
 def tally_notes(tally: Tally) -> list[Note]:
@@ -181,6 +201,7 @@ def tally_notes(tally: Tally) -> list[Note]:
         ("totals", tally.totals, 0),
         ("footer", tally.footer, 0),
         ("duplicate_rows", tally.duplicates, 0),
+        ("unnamed_cells", tally.unnamed, 0),
     ):
         if count:
             notes.append(Note(code, args={"count": count, "row": row}))

@@ -138,7 +138,7 @@ def _header_rows(
 
 def _completes(upper: Row, lower: Row, width: int) -> bool:
     blank_above = [j for j in range(width) if j >= len(upper) or not upper[j].strip()]
-    if not blank_above or any(kind(c) not in ("", "text") for c in lower):
+    if not blank_above or any(kind(c) not in ("", "text") and not _YEAR.fullmatch(c.strip()) for c in lower):
         return False
     blank_below = [j for j in range(width) if j >= len(lower) or not lower[j].strip()]
     return bool(blank_below) and all(j < len(lower) and lower[j].strip() for j in blank_above)

@@ -36,6 +36,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "blank_rows": ("{count} blank row(s) are left out", "пропущено пустых строк: {count}"),
     "blank_columns": ("{count} column(s) without name and values are left out", "пропущено столбцов без имени и значений: {count}"),
     "duplicate_rows": ("{count} row(s) repeat another row exactly", "строк, полностью повторяющих другую: {count}"),
+    "unnamed_cells": ("{count} cell(s) are in columns without a name and were not read", "ячеек в столбцах без имени: {count}; они не прочитаны"),
     "duplicate_names": ("the header has names twice: {names}; the later ones are numbered", "в заголовке повторяются имена: {names}; повторы пронумерованы"),
     "unnamed": ("{count} column(s) have no name in the header and are named by position", "столбцов без имени: {count}; они названы по номеру"),
     "stray_quotes": ("quote marks are not closed; read without quoting", "кавычки не закрыты; прочитано без учёта кавычек"),
@@ -50,6 +51,27 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "top_estimate": ("the most frequent values are counted approximately", "частоты самых частых значений приблизительны"),
     "time_cut": ("reading stopped after {seconds} s; all figures are of the first {read} rows", "чтение остановлено через {seconds} с; все числа — по первым строкам ({read})"),
     "fixed_width": ("columns are aligned with spaces, not separated by a mark", "столбцы выровнены пробелами, а не разделены знаком"),
+    "sheets_cut": ("{total} sheets; only the first {read} were read", "листов {total}; прочитаны первые {read}"),
+    "hidden_sheet": ("sheet {sheet} is hidden", "лист {sheet} скрыт"),
+    "other_sheets": ("{count} sheet(s) with data: {sheets}; these figures are of {main}", "листов с данными: {count} ({sheets}); эти числа — по листу {main}"),
+    "empty_sheets": ("sheets without data: {sheets}", "листы без данных: {sheets}"),
+    "formulas_unvalued": ("{count} formula(s) have no stored value and count as missing: open and save the workbook in Excel", "формул без сохранённого значения: {count}; они считаются пропусками: откройте и сохраните книгу в Excel"),
+    "hidden_rows": ("{count} row(s) are hidden (a filter?) and counted all the same", "скрытых строк (фильтр?): {count}; они учтены"),
+    "hidden_columns": ("{count} column(s) are hidden and read all the same", "скрытых столбцов: {count}; они прочитаны"),
+    "bad_lines": ("{count} line(s) are not valid {kind} (first: line {row}) and are left out", "строк, которые не {kind}: {count} (первая — {row}); они пропущены"),
+    "late_keys": ("keys that first occur after line {row} were not read", "ключи, впервые встретившиеся после строки {row}, не прочитаны"),
+    "nested": ("nested lists are kept as JSON text in {columns}", "вложенные списки оставлены текстом JSON: {columns}"),
+    "other_tables": ("{count} table(s) in the file; these figures are of the largest", "таблиц в файле: {count}; эти числа — по самой большой"),
+    "json_part": ("the records are under {path}", "записи находятся в {path}"),
+    "unpacked": ("unpacked from {kind}", "распаковано из {kind}"),
+    "members_cut": ("{total} files in the archive; only {read} were read", "файлов в архиве {total}; прочитано {read}"),
+    "unsafe_names": ("{count} member(s) of the archive have a path that leads out of it; only their names were used", "членов архива с путём наружу: {count}; использованы только имена"),
+    "log_format": ("{format} lines", "строки вида {format}"),
+    "log_other": ("{count} line(s) do not have that form (first: line {row}) and are left out", "строк другого вида: {count} (первая — {row}); они пропущены"),
+    "log_continued": ("{count} continuation line(s) are joined to the line before them", "строк-продолжений: {count}; они присоединены к предыдущей"),
+    "log_year": ("times have no year; {year} is assumed", "время без года; принят {year}"),
+    "document": ("{pages} page(s), {words} words of text, {count} table(s)", "страниц: {pages}, слов: {words}, таблиц: {count}"),
+    "prose": ("plain text, not a table: {words} words in {count} line(s)", "обычный текст, не таблица: слов {words}, строк {count}"),
     # Columns.
     "empty": ("is empty", "пуст"),
     "constant": ("has the same value in every row", "содержит одно и то же значение во всех строках"),
@@ -97,21 +119,24 @@ def render(note: Note, language: str = "en", *, values: bool = True) -> str:
         elif language == "ru" and isinstance(value, str):
             value = _WORDS_RU.get(value, value)
         args[key] = value
-    text = template.format(**args)
     if language != "ru":
-        text = _plural(text, note.args.get("count"))
+        template = _plural(template, note.args.get("count"))
+    text = template.format(**args)
     if not note.column:
         return text
     return f"{'столбец' if language == 'ru' else 'column'} {quoted(note.column)}: {text}"
 
 
-def _plural(text: str, count: object) -> str:
-    """"3 row(s) are" as "3 rows are", "1 row(s) are" as "1 row is"."""
+def _plural(template: str, count: object) -> str:
+    """A template's "{count} row(s) are" as "{count} rows are" or "{count} row is"."""
     if count != 1:
-        return text.replace("(s)", "s")
-    for many, one in (("(s) are ", " is "), ("(s) were ", " was "), ("(s) have ", " has "), ("(s) repeat ", " repeats "), ("(s) hold ", " holds ")):
-        text = text.replace(many, one)
-    return text.replace("(s)", "")
+        return template.replace("(s)", "s")
+    if " do not " in template:
+        template = template.replace(" do not have ", " does not have ").replace(" are ", " is ")
+        return template.replace("(s)", "")
+    for many, one in ((" are ", " is "), (" were ", " was "), (" have ", " has "), (" repeat ", " repeats "), (" hold ", " holds ")):
+        template = template.replace(many, one)
+    return template.replace("(s)", "")
 
 
 # Arguments that hold text or figures of cells.

@@ -50,7 +50,10 @@ _ALIKE = str.maketrans({c: " " for c in _SPACES} | {"’": "'", "_": "'"})
 
 # Fast paths over many texts at once, joined by newlines.
 PLAIN_INTS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14})\n)+", re.ASCII)
-PLAIN_DECIMALS = re.compile(r"(?:-?(?:0|[1-9]\d*)\.\d{1,2}(?:\d{2,})?\n|-?(?:0|[1-9]\d{0,14})\n)+", re.ASCII)
+PLAIN_DECIMALS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?\n)+", re.ASCII)
+# Among those: what cannot be thousands, and what could be.
+SURE_DECIMAL = re.compile(r"^-?(?:0|\d{4,})\.\d|\.(?:\d{1,2}|\d{4,})$", re.ASCII | re.MULTILINE)
+OPEN_DECIMAL = re.compile(r"^-?[1-9]\d{0,2}\.\d{3}$", re.ASCII | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import reader
-from .notes import render
+from .notes import Note, render
 from .profile_text import text
 from .refusal import Refusal
 from .source import from_path
-from .tables import Table
+from .tables import Reading, Table
 from .words import clean
 
 __all__ = ["emit", "files", "of_table", "text"]
@@ -49,29 +49,65 @@ def emit(language: str = "en") -> dict[str, Any]:
 def _file(path: str) -> list[dict[str, Any]]:
     name = clean(os.path.basename(path), 255)
     try:
-        found = reader.tables(from_path(path))
-        for table in found:
-            table.study()
+        return of_file(name, reader.study(from_path(path, name)))
     except Refusal as refusal:
         return [refused(name, refusal)]
-    return of_file(name, found)
 
 
-def refused(name: str, refusal: Refusal) -> dict[str, Any]:
+def refused(name: str, refusal: Refusal, language: str = "en") -> dict[str, Any]:
     """The entry of a file that could not be read as a table."""
-    return {"name": name, "kind": "", "encoding": "", "rows": 0, "sheets": [], "columns": [], "notes": [str(refusal)], "refusal": str(refusal)}
+    why = refusal.text(language)
+    return {"name": name, "kind": "", "encoding": "", "header_row": 0, "rows": 0, "sheets": [], "columns": [], "notes": [why], "refusal": why}
 
 
-def of_file(name: str, tables: list[Table], language: str = "en") -> list[dict[str, Any]]:
-    """The entries of one file's studied tables."""
-    return [of_table(name, table, language) for table in tables]
+def of_file(name: str, reading: Reading, language: str = "en") -> list[dict[str, Any]]:
+    """The entries of one studied file: one, or one for each member of an archive."""
+    members: dict[str, list[Table]] = {}
+    for table in reading.tables:
+        members.setdefault(table.member, []).append(table)
+    entries = []
+    for member, tables in members.items():
+        shown = f"{name}/{member}" if member else name
+        entries.append(_entry(shown, tables, reading, language))
+    entries.extend(refused(f"{name}/{member}", refusal, language) for member, refusal in reading.refused)
+    return entries
+
+
+def main_table(tables: list[Table]) -> Table:
+    """The table that a file is about: the first visible one with rows, text last."""
+    with_rows = [t for t in tables if t.rows and not t.hidden]
+    data = [t for t in with_rows if t.name != "text"]
+    return (data or with_rows or [t for t in tables if t.rows] or tables)[0]
+
+
+def _entry(name: str, tables: list[Table], reading: Reading, language: str) -> dict[str, Any]:
+    """One file's entry: its main table's figures, and the others under sheets."""
+    main = main_table(tables)
+    entry = of_table(name, main, language)
+    notes = list(reading.notes)
+    if len(tables) > 1:
+        entry["sheets"] = [_sheet(t, language) for t in tables]
+        names = ", ".join(f"“{clean(t.name, 40)}”" for t in tables[:8])
+        notes.append(Note("other_sheets", args={"count": len(tables), "sheets": names, "main": f"“{clean(main.name, 40)}”"}))
+    elif main.name:
+        entry["sheets"] = [_sheet(main, language)]
+    notes.extend(Note("hidden_sheet", args={"sheet": f"“{clean(t.name, 40)}”"}) for t in tables if t.hidden)
+    if reading.empty:
+        entry["sheets"].extend({"name": clean(n, 120), "hidden": False, "rows": 0, "header_row": 0, "columns": [], "notes": []} for n in reading.empty)
+        notes.append(Note("empty_sheets", args={"sheets": ", ".join(f"“{clean(n, 40)}”" for n in reading.empty[:8])}))
+    entry["notes"] = [render(n, language) for n in notes] + entry["notes"]
+    return entry
+
+
+def _sheet(table: Table, language: str) -> dict[str, Any]:
+    found = of_table(clean(table.name, 120), table, language)
+    return {"hidden": table.hidden, **{key: found[key] for key in ("name", "rows", "header_row", "columns", "notes")}}
 
 
 def of_table(name: str, table: Table, language: str = "en") -> dict[str, Any]:
     """One studied table as an entry of ``files``."""
     marks = [d.marks for d in table.decisions if d.marks is not None]
     groupings = sorted({m.grouping for m in marks if m.grouping})
-    notes = [*table.notes, *(note for d in table.decisions for note in d.notes)]
     return {
         "name": name,
         "kind": table.kind,
@@ -82,6 +118,6 @@ def of_table(name: str, table: Table, language: str = "en") -> dict[str, Any]:
         "header_row": table.header_row,
         "rows": table.rows,
         "sheets": [],
-        "notes": [render(n, language) for n in notes],
+        "notes": [render(n, language) for n in table.all_notes()],
         "columns": [table.column(i) for i in range(len(table.evidence))],
     }

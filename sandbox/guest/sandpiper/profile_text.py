@@ -22,13 +22,22 @@ def text(profile: dict[str, Any], values: str = "full", budget: int = 12_000) ->
     """
     if values not in ("full", "masked", "none"):
         raise ValueError(f"values must be full, masked or none, not {values!r}")
-    lines = [_FRAME]
     entries = profile["files"]
-    share = max(400, (budget - len(_FRAME)) // max(1, len(entries)))
-    for entry in entries:
-        lines.append(_file(entry, values, share))
-    page = "\n".join(lines)
+    whole = [len(_file(entry, values, budget)) + 1 for entry in entries]
+    shares = _share(whole, budget - len(_FRAME) - 1)
+    page = "\n".join([_FRAME, *(_file(entry, values, share) for entry, share in zip(entries, shares, strict=True))])
     return page if len(page) <= budget else page[: budget - 2] + "…\n"
+
+
+def _share(wanted: list[int], budget: int) -> list[int]:
+    """What each file may use: small ones all they need, large ones the rest evenly."""
+    shares = [0] * len(wanted)
+    left = budget
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    for done, i in enumerate(order):
+        shares[i] = min(wanted[i], max(160, left // (len(order) - done)))
+        left = max(0, left - shares[i])
+    return shares
 
 
 def _file(entry: dict[str, Any], values: str, budget: int) -> str:
@@ -49,17 +58,18 @@ def _file(entry: dict[str, Any], values: str, budget: int) -> str:
         used += len(lines[-1])
         if used > budget * 0.4:
             break
-    shown = 0
-    for column in entry["columns"]:
-        line = _column(column, values)
-        if used + len(line) > budget - 80:
+    columns = entry["columns"]
+    described: list[str] = []
+    for column in columns:
+        described.append(_column(column, values))
+        used += len(described[-1]) + 1
+        if used > budget:
             break
-        lines.append(line)
-        used += len(line) + 1
-        shown += 1
-    if shown < len(entry["columns"]):
-        lines.append(_rest(entry["columns"][shown:]))
-    return "\n".join(lines)
+    if used > budget:
+        while described and used > budget - 110:
+            used -= len(described.pop()) + 1
+        described.append(_rest(columns[len(described) :]))
+    return "\n".join([*lines, *described])
 
 
 def _rest(columns: list[dict[str, Any]]) -> str:

@@ -41,7 +41,7 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
     if small:
         kept = list(_rows(source, charset, form))
         if not kept:
-            raise Refusal("The file is blank: it holds no rows.")
+            raise Refusal("blank")
         body = grid.open_grid(lambda: iter(kept), form.width)
     else:
         body = grid.open_grid(lambda: _rows(source, charset, form), form.width)

@@ -2,43 +2,157 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from typing import TYPE_CHECKING
 
-from . import charsets, dialect, read_delimited
+from . import charsets, dialect, kinds, read_archive, read_delimited, read_json
+from .notes import Note
 from .refusal import Refusal
-from .source import Source, from_path
-from .tables import Table
+from .source import Source, from_path, ungzip, unpack
+from .tables import Reading, Table
 
 if TYPE_CHECKING:
     import pandas
 
+_EXTENSIONS = {
+    "csv": "csv tsv fixed-width", "tsv": "tsv csv", "tab": "tsv csv", "psv": "csv", "xlsx": "xlsx xlsm", "xlsm": "xlsm", "xls": "xls", "ods": "ods",
+    "json": "json jsonl", "jsonl": "jsonl", "ndjson": "jsonl", "html": "html", "htm": "html", "pdf": "pdf", "docx": "docx", "parquet": "parquet",
+}  # fmt: skip
+_NAMES = {"csv": "delimited text", "tsv": "tab-separated text", "xlsx": "an Excel workbook", "xls": "an old Excel workbook", "html": "an HTML page", "jsonl": "JSON Lines"}
 
-def tables(source: Source) -> list[Table]:
-    """The tables of a source. ``Refusal`` says in one sentence why there is none."""
-    if source.size == 0:
-        raise Refusal("The file is empty (0 bytes): export it again and send it once it has content.")
+
+def examine(source: Source, *, now: datetime.datetime | None = None, depth: int = 0) -> Reading:
+    """What a source holds. ``Refusal`` says in one sentence why it is no table."""
+    kind = kinds.sniff(source)
+    if kind in (kinds.GZIP, kinds.BZIP2, kinds.XZ):
+        return _packed(source, kind, now, depth)
+    if kind == kinds.ZIP:
+        return _archive(source, now, depth)
+    reading = _single(source, kind, now or datetime.datetime.now())
+    _check_extension(source.name, reading)
+    return reading
+
+
+def _single(source: Source, kind: str, now: datetime.datetime) -> Reading:
+    """A file that is no archive. Readers are imported when a file needs them."""
+    if kind in (kinds.XLSX, kinds.XLSM):
+        from . import read_excel
+
+        return read_excel.read_xlsx(source, kind)
+    if kind == kinds.XLS:
+        from . import read_excel
+
+        return read_excel.read_xls(source)
+    if kind == kinds.ODS:
+        from . import read_ods
+
+        return read_ods.read(source)
+    if kind in (kinds.PDF, kinds.DOCX, kinds.PARQUET):
+        from . import read_documents
+
+        return {kinds.PDF: read_documents.read_pdf, kinds.DOCX: read_documents.read_docx, kinds.PARQUET: read_documents.read_parquet}[kind](source)
+    return _text(source, now)
+
+
+def _text(source: Source, now: datetime.datetime) -> Reading:
     charset = charsets.decide(source)
     text, complete = read_delimited.sniff_text(source, charset)
-    if not text.strip("\ufeff\x00 \t\r\n"):
-        raise Refusal("The file is blank: it has no text in it.")
-    form = dialect.decide(text, complete)
-    if form is None:
-        raise Refusal("The file is text, but not a table.")
-    return [read_delimited.read(source, charset, form)]
+    if not text.strip("\ufeff\x00 \t\r\n\v\f"):
+        raise Refusal("blank")
+    looks = read_json.looks_like(text, complete)
+    if looks:
+        return read_json.read(source, charset) if looks == "json" else read_json.read_lines(source, charset)
+    from . import read_documents, read_html, read_logs
+
+    if read_html.looks_like(text):
+        return read_html.read(source, charset)
+    if text.lstrip("\ufeff \t\r\n").startswith("<?xml"):
+        raise Refusal("unreadable", kind="XML", instead="CSV, Excel or JSON")
+    lines = text.splitlines()
+    form = read_logs.detect(lines if complete else lines[:-1])
+    if form is not None:
+        return read_logs.read(source, charset, form, now)
+    written = dialect.decide(text, complete)
+    if written is None or written.delimiter in ("", " "):
+        aligned = read_documents.fixed_width(text, complete)
+        if aligned is not None:
+            return read_documents.read_fixed_width(source, charset)
+    if written is None:
+        return read_documents.read_text(source, charset)
+    return Reading(tables=[read_delimited.read(source, charset, written)])
+
+
+def _packed(source: Source, kind: str, now: datetime.datetime | None, depth: int) -> Reading:
+    if depth >= 2:
+        raise Refusal("archive_nested")
+    inner = ungzip(source) if kind == kinds.GZIP else unpack(source, kind)
+    reading = examine(inner, now=now, depth=depth + 1)
+    reading.notes.append(Note("unpacked", args={"kind": kind}))
+    return reading
+
+
+def _archive(source: Source, now: datetime.datetime | None, depth: int) -> Reading:
+    if depth >= 1:
+        raise Refusal("archive_nested")
+    found, total, unsafe = read_archive.members(source)
+    reading = Reading()
+    for name, member in found:
+        try:
+            inner = examine(member, now=now, depth=depth + 1)
+        except Refusal as refusal:
+            reading.refused.append((name, refusal))
+            continue
+        for table in inner.tables:
+            table.member = name
+            table.notes = [*inner.notes, *table.notes]
+            reading.tables.append(table)
+    if not reading.tables:
+        raise reading.refused[0][1] if len(reading.refused) == 1 else Refusal("archive_empty")
+    if total > len(found):
+        reading.notes.append(Note("members_cut", args={"total": total, "read": len(found)}))
+    if unsafe:
+        reading.notes.append(Note("unsafe_names", args={"count": unsafe}))
+    return reading
+
+
+def _check_extension(name: str, reading: Reading) -> None:
+    extension = name.rsplit(".", 1)[-1].lower() if "." in name else ""
+    kind = reading.tables[0].kind
+    if extension in _EXTENSIONS and kind not in _EXTENSIONS[extension].split():
+        reading.notes.append(Note("extension", args={"kind": _NAMES.get(kind, kind)}))
+
+
+def study(source: Source, *, day_first: bool | None = None, now: datetime.datetime | None = None) -> Reading:
+    """Examine a source and study its tables; a table without a row is no answer."""
+    reading = examine(source, now=now)
+    for table in reading.tables:
+        table.study(day_first)
+    if not any(table.rows for table in reading.tables):
+        raise Refusal("header_only", columns=max(len(table.evidence) for table in reading.tables))
+    return reading
 
 
 def read(
     path: str | os.PathLike[str], *, sheet: str | None = None, day_first: bool | None = None
 ) -> pandas.DataFrame | dict[str, pandas.DataFrame]:
     """See ``sandpiper.read``."""
-    found = tables(from_path(path))
+    reading = study(from_path(path), day_first=day_first)
+    named = _named(reading.tables)
     if sheet is not None:
-        found = [t for t in found if t.name == sheet] or _no_such(sheet, found)
-    frames = {t.name: t.study(day_first).frame() for t in found}
+        if sheet not in named:
+            raise Refusal("no_such", names=", ".join(repr(name) for name in list(named)[:20]))
+        return named[sheet].frame()
+    frames = {name: table.frame() for name, table in named.items()}
     return next(iter(frames.values())) if len(frames) == 1 else frames
 
 
-def _no_such(sheet: str, found: list[Table]) -> list[Table]:
-    names = ", ".join(repr(t.name) for t in found[:20])
-    raise Refusal(f"There is no table named {sheet!r}; there are: {names}.")
+def _named(tables: list[Table]) -> dict[str, Table]:
+    named: dict[str, Table] = {}
+    for table in tables:
+        base = name = "/".join(part for part in (table.member, table.name) if part)
+        number = 2
+        while name in named:
+            name, number = f"{base} ({number})", number + 1
+        named[name] = table
+    return named

@@ -6,9 +6,12 @@ archive bomb costs reading time up to its cap and no space.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +44,7 @@ class Source:
         with self.open() as f:
             data = _read_up_to(f, limit + 1)
         if len(data) > limit:
-            raise Refusal(f"The file is larger than {limit >> 20} MiB, which is more than this kind of file can be read at: split it or save it as CSV.")
+            raise Refusal("too_large", size=max(self.size, limit + 1) >> 20, limit=limit >> 20)
         return data
 
 
@@ -60,7 +63,7 @@ def from_path(path: str | os.PathLike[str], name: str | None = None) -> Source:
     """A regular file on disk."""
     path = os.path.abspath(os.fspath(path))
     if not os.path.isfile(path):
-        raise Refusal("It is not a regular file.")
+        raise Refusal("not_regular")
     return Source(name or os.path.basename(path), os.path.getsize(path), lambda: open(path, "rb"))
 
 
@@ -77,6 +80,15 @@ def ungzip(packed: Source) -> Source:
 
     name = packed.name[:-3] if packed.name.lower().endswith(".gz") else packed.name
     return Source(name, -1, reopen)
+
+
+def unpack(packed: Source, kind: str) -> Source:
+    """What a bzip2 or xz file holds."""
+    def reopen() -> BinaryIO:
+        opened = bz2.BZ2File(packed.open()) if kind == "bzip2" else lzma.LZMAFile(packed.open())
+        return bounded(opened, packed.size)  # type: ignore[arg-type]
+
+    return Source(packed.name.rsplit(".", 1)[0], -1, reopen)
 
 
 def bounded(stream: BinaryIO, packed_size: int) -> BinaryIO:
@@ -97,11 +109,11 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
         try:
             data = self._stream.read(len(buffer))
-        except (EOFError, zlib.error, OSError, ValueError) as error:
-            raise Refusal("The archive is cut off or damaged: its content cannot be unpacked; send it again.") from error
+        except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, ValueError) as error:
+            raise Refusal("truncated_archive", kind="archive") from error
         self._count += len(data)
         if self._count > self._limit:
-            raise Refusal("The archive unpacks to far more than its size allows (an archive bomb?): unpack it and send only the table.")
+            raise Refusal("bomb")
         buffer[: len(data)] = data
         return len(data)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from .decide import Decision
 from .evidence import KEEP_DISTINCT, Evidence
 from .figures import Figures
 from .notes import Note
+from .refusal import Refusal
 from .words import clean
 
 if TYPE_CHECKING:
@@ -24,12 +25,23 @@ _KEEP_ALL = 1_500_000
 
 
 @dataclass(slots=True)
+class Reading:
+    """What a file was found to hold."""
+
+    tables: list[Table] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)  # on the file as a whole
+    empty: list[str] = field(default_factory=list)  # sheets without a cell
+    refused: list[tuple[str, Refusal]] = field(default_factory=list)  # archive members
+
+
+@dataclass(slots=True)
 class Table:
     """A table that was found, and, after ``study``, what is known of it."""
 
     kind: str
     body: grid.Grid
     name: str = ""
+    member: str = ""  # of an archive
     encoding: str = ""
     delimiter: str = ""
     header_row: int = 0
@@ -41,6 +53,7 @@ class Table:
     decisions: list[Decision] = field(default_factory=list)
     figures: list[Figures] = field(default_factory=list)
     context: decide.Context = field(default_factory=decide.Context)
+    late: Callable[[], list[Note]] | None = None  # notes that only a whole pass knows
     studied: bool = False
 
     def study(self, day_first: bool | None = None) -> Table:
@@ -57,7 +70,7 @@ class Table:
                     column.add(cells)
                 self._give_up_widest()
             self.rows = tally.rows
-            self.notes = [*self.notes, *self.body.layout.notes, *grid.tally_notes(tally)]
+            self.notes = [*self.notes, *(self.late() if self.late else []), *self.body.layout.notes, *grid.tally_notes(tally)]
             self.decisions, self.context = decide.decide_all(self.evidence, delimiter=self.delimiter, day_first=day_first)
             self._gather(tally)
         self.studied = True
@@ -87,7 +100,8 @@ class Table:
             self.notes.append(Note("in_chunks", args={"count": tally.blocks}))
         for i, column in enumerate(self.evidence):
             decision = self.decisions[i]
-            decision.notes.extend(figures.remark(column, decision, self.figures[i]))
+            remarks = figures.remark(column, decision, self.figures[i])
+            decision.notes.extend(n for n in remarks if n.code != "constant" or self.kind != "log")
 
     def _gather_wide(self, wanted: list[int]) -> None:
         """Read again, for the columns with too many values to have been kept."""
@@ -106,6 +120,10 @@ class Table:
     def column(self, i: int) -> dict[str, Any]:
         """One column in the words of profile.json."""
         return _column_profile(self.evidence[i], self.decisions[i], self.figures[i])
+
+    def all_notes(self) -> list[Note]:
+        """The notes on the table, then those on its columns."""
+        return [*self.notes, *(note for decision in self.decisions for note in decision.notes)]
 
     def frame(self) -> pandas.DataFrame:
         """The table as a DataFrame, typed as the profile says."""

@@ -31,7 +31,7 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         if not any(hint in low for hint in _HINTS):
             continue
         labels = [i for i, cell in enumerate(column) if len(cell) < 60 and _LABEL.fullmatch(cell.strip())]
-        if len(labels) > max(1, 0.34 * len(column)):
+        if len(labels) > max(1, 0.5 * len(column)):
             continue  # a brand, a product: a value like others
         found.update(i for i in labels if _confirmed(columns, i, j, found, last_block))
     return found
@@ -74,24 +74,25 @@ def _value(text: str) -> float | None:
     return None if marks is None else float(numbers.converter(marks)(text.strip()))
 
 
-def footer(rows: Sequence[Sequence[str]], width: int, usual: int) -> int:
+def footer(rows: Sequence[Sequence[str]], usual: int) -> int:
     """How many of the last rows are no rows of the table (sources, remarks).
 
     ``usual`` is how many cells the table's rows have filled.
     """
-    if width < 3 or usual < 3:
+    if usual < 2:
         return 0
     count = 0
     for row in reversed(rows):
         filled = [cell for cell in row if cell.strip()]
         if not filled:
             count += 1
-        elif len(filled) == 1 and row[0].strip() and not _LABEL.fullmatch(row[0].strip()) and _is_remark(row[0].strip(), count):
+        elif len(filled) == 1 and not _LABEL.fullmatch(filled[0].strip()) and _is_remark(filled[0].strip(), usual):
             count += 1
         else:
             break
     return count if count < len(rows) else 0
 
 
-def _is_remark(text: str, below: int) -> bool:
-    return len(text.split()) >= 2 or ":" in text or text.startswith(("*", "(", "—", "-", "©")) or below > 0
+def _is_remark(text: str, usual: int) -> bool:
+    """A remark rather than a row whose other cells are missing."""
+    return ":" in text or text.startswith(("*", "(", "—", "-", "©")) or (usual >= 3 and len(text.split()) >= 2)

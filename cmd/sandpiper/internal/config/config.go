@@ -236,11 +236,11 @@ func Defaults() *Config {
 // scheduleDefaults are the values of keys that an entry of schedules.list
 // leaves out.
 func scheduleDefaults() Schedule {
-	return Schedule{Misfire: "once", Grace: Duration(6 * time.Hour), Overlap: "skip", Zone: localZone()}
+	return Schedule{Misfire: "once", Grace: Duration(6 * time.Hour), Overlap: "skip", Zone: LocalZone()}
 }
 
-// localZone is the host's time zone by name, UTC where the host has none.
-func localZone() string {
+// LocalZone is the host's time zone by name, UTC where the host has none.
+func LocalZone() string {
 	if zone := os.Getenv("TZ"); zone != "" {
 		if _, err := time.LoadLocation(zone); err == nil {
 			return zone

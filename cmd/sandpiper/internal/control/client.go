@@ -89,19 +89,11 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 func exchange[Out any](ctx context.Context, c *Client, name string, body io.Reader, each func(Out) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sandpiper/v1/"+name, body)
+	response, err := c.post(ctx, name, body)
 	if err != nil {
-		return fmt.Errorf("call %s: %w", name, err)
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return lost(ctx, name, err)
+		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fault.New(fault.Missing, "use the same version of sandpiper for all commands on this data folder",
-			"the serving process does not know %q", name)
-	}
 	lines := json.NewDecoder(response.Body)
 	for {
 		var got line
@@ -122,6 +114,24 @@ func exchange[Out any](ctx context.Context, c *Client, name string, body io.Read
 			return err
 		}
 	}
+}
+
+// post sends a call. The caller closes the response's body.
+func (c *Client) post(ctx context.Context, name string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sandpiper/v1/"+name, body)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", name, err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, lost(ctx, name, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		response.Body.Close()
+		return nil, fault.New(fault.Missing, "use the same version of sandpiper for all commands on this data folder",
+			"the serving process does not know %q", name)
+	}
+	return response, nil
 }
 
 // lost tells a server that went away from a caller that gave up.

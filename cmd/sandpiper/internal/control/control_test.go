@@ -71,6 +71,39 @@ func TestCallsStreamsAndUploads(t *testing.T) {
 	}
 }
 
+func TestDownloadsAreWholeOrFail(t *testing.T) {
+	content := strings.Repeat("sandpiper", 1<<20)
+	client, _ := serve(t, t.TempDir(), func(s *Server) {
+		HandleDownload(s, "whole", func(_ context.Context, _ int, w io.Writer) error {
+			_, err := io.WriteString(w, content)
+			return err
+		})
+		HandleDownload(s, "fails", func(_ context.Context, _ int, w io.Writer) error {
+			if _, err := io.WriteString(w, content); err != nil {
+				return err
+			}
+			return fault.New(fault.Missing, "free some", "the disk is full")
+		})
+		HandleDownload(s, "cut", func(_ context.Context, _ int, w io.Writer) error {
+			if _, err := io.WriteString(w, content); err != nil {
+				return err
+			}
+			return context.Canceled // as when the server stops
+		})
+	})
+	var got strings.Builder
+	if err := Download(t.Context(), client, "whole", 0, &got); err != nil || got.String() != content {
+		t.Errorf("whole gave %d bytes, %v", got.Len(), err)
+	}
+	var f *fault.Error
+	if err := Download(t.Context(), client, "fails", 0, io.Discard); !errors.As(err, &f) || f.Hint != "free some" {
+		t.Errorf("fails gave %v", err)
+	}
+	if err := Download(t.Context(), client, "cut", 0, io.Discard); !errors.Is(err, ErrLost) {
+		t.Errorf("cut gave %v, want ErrLost", err)
+	}
+}
+
 func TestFaultsKeepStatusAndHint(t *testing.T) {
 	client, _ := serve(t, t.TempDir(), func(s *Server) {
 		Handle(s, "fail", func(context.Context, int) (int, error) {

@@ -137,10 +137,15 @@ func (a answer) line(l line) error {
 // end writes the last line. The client learns nothing from a failure to write
 // it but that it is missing.
 func (a answer) end(err error) {
-	last := line{End: true}
 	if errors.Is(err, context.Canceled) {
 		return // the server is stopping: no end, so that the client knows
 	}
+	_ = a.line(lastLine(err))
+}
+
+// lastLine ends an answer, with the fault that err is.
+func lastLine(err error) line {
+	last := line{End: true}
 	if err != nil {
 		last.Fault = &wireFault{Status: fault.StatusOf(err), Message: err.Error()}
 		var f *fault.Error
@@ -148,5 +153,5 @@ func (a answer) end(err error) {
 			last.Fault.Hint = f.Hint
 		}
 	}
-	_ = a.line(last)
+	return last
 }

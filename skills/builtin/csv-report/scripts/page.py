@@ -10,7 +10,7 @@ import pandas
 from analysis import Analysis, code, short_when
 from plan import Plan
 from sandpiper.decide import DATE, DATETIME, INTEGER, NUMBER
-from sandpiper.notes import Note, render
+from sandpiper.notes import render
 from sandpiper.speech import Speech
 from sandpiper.tables import Table
 from sandpiper.words import clean
@@ -296,8 +296,7 @@ def _holds(profile: dict[str, Any], table: Table, i: int, speech: Speech) -> str
 
 
 def _notes(table: Table, speech: Speech) -> list[str]:
-    notes: list[Note] = [*table.notes, *(n for d in table.decisions for n in d.notes)]
-    return [_inert(render(n, speech.language)) for n in notes]
+    return [_inert(render(n, speech.language)) for n in table.all_notes()]
 
 
 def _inert(text: str) -> str:

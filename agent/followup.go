@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+// Bounds on what a follow-up takes from its conversation.
+const (
+	mostEarlier   = 10      // tasks told to the model
+	mostReplayed  = 5       // tasks whose programs are run again
+	answerMost    = 3 << 10 // bytes of an earlier answer
+	replaySeconds = 60.0    // sandbox time that a rebuilt session may take
+)
+
+// earlier is what a conversation gives to its next task.
+type earlier struct {
+	tasks   []earlierTask
+	inputs  []bot.Input // of this task and of those before it
+	log     []entry     // the program log that rebuilds the session
+	rebuilt bool
+}
+
+// earlier reads the conversation: earlier requests, answers, files, and the
+// program log, so that the session can be rebuilt.
+func (t *task) earlier(ctx context.Context) (earlier, error) {
+	e := earlier{inputs: slices.Clone(t.run.Task.Inputs)}
+	history := t.run.History
+	for _, task := range history[max(0, len(history)-mostEarlier):] {
+		told := earlierTask{Request: task.Event.Text}
+		for _, a := range task.Answers {
+			told.Request += "\n" + a.Text
+		}
+		if task.Outcome != nil {
+			told.Answer = cutText(task.Outcome.Message, answerMost)
+			var names []string
+			for _, f := range task.Outcome.Files {
+				names = append(names, f.Name)
+			}
+			told.Files = strings.Join(names, ", ")
+		}
+		e.tasks = append(e.tasks, told)
+	}
+	taken := map[string]string{} // name to blob
+	for _, in := range e.inputs {
+		taken[in.Name] = in.Blob
+	}
+	var log []entry
+	seconds, clash := 0.0, false
+	for _, task := range history[max(0, len(history)-mostReplayed):] {
+		for _, in := range task.Inputs {
+			blob, there := taken[in.Name]
+			clash = clash || there && blob != in.Blob
+			if !there && in.Blob != "" {
+				taken[in.Name] = in.Blob
+				e.inputs = append(e.inputs, in)
+			}
+		}
+		entries, took, err := t.programLog(ctx, task.ID)
+		if err != nil {
+			return e, err
+		}
+		log, seconds = append(log, entries...), seconds+took
+	}
+	// Programs that would meet another file under the old name, or would take
+	// too long, are not run again: the work starts from the files.
+	if len(log) > 0 && !clash && seconds <= replaySeconds {
+		e.log, e.rebuilt = log, true
+	}
+	return e, nil
+}
+
+// programLog reads what made the session of another task's lead, ending with
+// its files put aside, and the time its programs took. Its outputs count as
+// calculated.
+func (t *task) programLog(ctx context.Context, id string) ([]entry, float64, error) {
+	steps, err := t.run.Journal.Of(ctx, id)
+	if errors.Is(err, bot.ErrNotFound) {
+		return nil, 0, nil // forgotten by retention
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read journal of %s: %w", id, err)
+	}
+	log, err := logOf(steps)
+	if err != nil {
+		return nil, 0, err
+	}
+	seconds, programs := 0.0, false
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range log {
+		if e.program != nil {
+			seconds += e.program.Seconds
+			programs = true
+			t.proofs.program(*e.program)
+		}
+		if e.runnable {
+			return nil, 0, nil // a runnable skill's memory is of no use
+		}
+	}
+	if !programs {
+		return nil, 0, nil
+	}
+	return append(log, entry{settle: true}), seconds, nil
+}
+
+// logOf reads the lead's part of a journal as the log of its session.
+func logOf(steps []bot.Step) ([]entry, error) {
+	var log []entry
+	for _, step := range steps {
+		if step.Agent != lead {
+			continue
+		}
+		switch step.Kind {
+		case bot.StepProgram:
+			p, err := readStep[bot.Program](step)
+			if err != nil {
+				return nil, err
+			}
+			log = append(log, entry{program: &p})
+		case bot.StepTool:
+			tool, err := readStep[toolData](step)
+			if err != nil {
+				return nil, err
+			}
+			if len(tool.Puts) > 0 {
+				log = append(log, entry{puts: tool.Puts})
+			}
+			if tool.Skill != "" {
+				log = append(log, entry{skill: tool.Skill})
+			}
+		case bot.StepNote:
+			note, err := readStep[noteData](step)
+			if err != nil {
+				return nil, err
+			}
+			if note.Kind == noteSkill {
+				log = append(log, entry{skill: note.Skill, request: note.Text, runnable: true})
+			}
+		}
+	}
+	return log, nil
+}
+
+// earlierFiles are the names of files that answers of the conversation
+// brought: an answer may mention them.
+func (t *task) earlierFiles() []string {
+	var names []string
+	for _, task := range t.run.History {
+		for _, in := range task.Inputs {
+			names = append(names, in.Name)
+		}
+		if task.Outcome == nil {
+			continue
+		}
+		for _, f := range task.Outcome.Files {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// skillInputs are what a runnable skill works on: this request's files, or
+// those of the newest request of the conversation that had any.
+func (t *task) skillInputs() []bot.Input {
+	if hasFiles(t.run.Task.Inputs) {
+		return t.run.Task.Inputs
+	}
+	for i := len(t.run.History) - 1; i >= 0; i-- {
+		if hasFiles(t.run.History[i].Inputs) {
+			return t.run.History[i].Inputs
+		}
+	}
+	return t.run.Task.Inputs
+}

@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/sandbox"
+	"github.com/sandpiper-bot/sandpiper/skills"
+)
+
+// chooseSkill gives the skill that a task runs or starts from: the one the
+// request names, or, without a model, the one that fits. A life that goes on
+// takes the one that was chosen first.
+func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
+	name := t.run.Task.Event.Options.Skill
+	if name == "" {
+		name = recordedSkill(steps)
+	}
+	if name != "" {
+		skill, err := t.a.o.Skills.Get(name)
+		if err != nil {
+			return skill, &bot.TaskError{Kind: "skill", Message: fmt.Sprintf(t.words.UnknownSkill, code(name)), Hint: t.words.UnknownSkillHint}
+		}
+		if !skill.Runnable() && t.a.o.Model == nil {
+			return skill, &bot.TaskError{Kind: "model", Message: fmt.Sprintf(t.words.SkillNeedsModel, code(name)), Hint: t.words.NoModelHint}
+		}
+		return skill, nil
+	}
+	if t.a.o.Model != nil {
+		return skills.Skill{}, nil
+	}
+	var inputs []skills.Input
+	for _, in := range t.skillInputs() {
+		if in.Problem == "" {
+			inputs = append(inputs, skills.Input{Name: in.Name, MediaType: in.MediaType})
+		}
+	}
+	choice := t.a.o.Skills.Choose(t.run.Task.Event.Text, inputs)
+	if choice.Skill.Name != "" && !choice.Unsure {
+		return choice.Skill, nil
+	}
+	hint := t.words.NoModelHint
+	var names []string
+	for _, s := range choice.Candidates {
+		names = append(names, s.Name)
+	}
+	if len(names) > 0 {
+		hint += " " + fmt.Sprintf(t.words.SkillsThatFit, strings.Join(names, ", "))
+	}
+	message := t.words.NoModel
+	if choice.Why != "" {
+		message += " " + choice.Why
+	}
+	return skills.Skill{}, &bot.TaskError{Kind: "model", Message: message, Hint: hint}
+}
+
+// recordedSkill names the runnable skill that an earlier life began.
+func recordedSkill(steps []bot.Step) string {
+	for _, step := range steps {
+		if step.Kind != bot.StepNote || step.Agent != lead {
+			continue
+		}
+		if note, err := readStep[noteData](step); err == nil && note.Kind == noteSkill {
+			return note.Skill
+		}
+	}
+	return ""
+}
+
+// request is what a runnable skill reads as request.json.
+type request struct {
+	Request  string    `json:"request"`
+	Inputs   []string  `json:"inputs"`
+	Language string    `json:"language"`
+	Skill    string    `json:"skill"`
+	Now      string    `json:"now"`
+	Previous *previous `json:"previous,omitempty"`
+}
+
+// previous is the conversation's or schedule's last answer.
+type previous struct {
+	Task    string          `json:"task"`
+	Request string          `json:"request"`
+	Answer  string          `json:"answer"`
+	Ended   string          `json:"ended,omitempty"`
+	Files   []string        `json:"files,omitempty"`
+	Profile json.RawMessage `json:"profile,omitempty"`
+}
+
+// runSkill runs a runnable skill: no model is asked.
+func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Step) (bot.Outcome, error) {
+	w := &workspace{t: t, agent: lead, inputs: t.skillInputs()}
+	defer w.close()
+	result, done, err := recordedArtifacts(steps, lead)
+	if err != nil {
+		return bot.Outcome{}, err
+	}
+	if !done {
+		if result, err = t.runSkillProgram(ctx, w, skill, steps); err != nil {
+			return bot.Outcome{}, err
+		}
+	}
+	if result.refusal != "" {
+		return bot.Outcome{}, &bot.TaskError{Kind: "input", Message: result.refusal}
+	}
+	message := result.answer
+	if strings.TrimSpace(message) == "" {
+		message = fmt.Sprintf(t.words.NoAnswer, code(skill.Name))
+	}
+	return t.outcome(message, result, nil), nil
+}
+
+// runSkillProgram runs the skill's program and stores what it left.
+func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.Skill, steps []bot.Step) (stored, error) {
+	asked, err := t.skillRequest(ctx, w, skill, steps)
+	if err != nil {
+		return stored{}, err
+	}
+	if recordedSkill(steps) == "" {
+		note := noteData{Kind: noteSkill, Skill: skill.Name, Version: skill.Version, Text: string(asked), spent: t.spent(0)}
+		if _, err := t.record(ctx, bot.StepNote, lead, note); err != nil {
+			return stored{}, err
+		}
+	}
+	if _, err := t.intake(ctx, w, steps); err != nil {
+		return stored{}, err
+	}
+	if w.session == nil { // an earlier life profiled in a session that is gone
+		if err := w.open(ctx); err != nil {
+			return stored{}, err
+		}
+		if _, _, err := w.exec(ctx, bot.Program{Language: string(sandbox.Python), Code: profileCode}); err != nil {
+			return stored{}, err
+		}
+	}
+	if err := w.putSkill(ctx, skill); err != nil {
+		return stored{}, err
+	}
+	if err := w.putText(ctx, "workspace/.sandpiper/request.json", asked); err != nil {
+		return stored{}, err
+	}
+	t.report(fmt.Sprintf(t.words.RunningSkill, skill.Name), nil)
+	program := bot.Program{Language: string(sandbox.Python), Code: skillCode(skill), Title: skill.Name}
+	program, _, err = w.run(ctx, program)
+	if err != nil {
+		return stored{}, err
+	}
+	if w.session == nil {
+		return stored{}, fmt.Errorf("run skill %s: %w", skill.Name, errLost)
+	}
+	files, err := w.exchange(ctx)
+	if err != nil {
+		return stored{}, err
+	}
+	var s stored
+	if raw, ok := files["refusal.json"]; ok {
+		var refusal struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(raw, &refusal) == nil {
+			s.refusal = strings.TrimSpace(refusal.Message)
+		}
+	}
+	if program.Verdict != string(sandbox.OK) && s.refusal == "" {
+		return stored{}, &bot.TaskError{
+			Kind: "skill", Message: fmt.Sprintf(t.words.SkillFailed, code(skill.Name), program.Verdict),
+			Hint: fmt.Sprintf(t.words.SkillFailedHint, t.run.Task.ID),
+		}
+	}
+	s.answer = strings.ToValidUTF8(string(files["answer.md"]), "�")
+	if s.answer == "" {
+		s.answer = program.Stdout
+	}
+	if s.refusal != "" {
+		return s, nil
+	}
+	return t.store(ctx, w, s)
+}
+
+// skillCode runs a skill's program as its author runs it by hand.
+func skillCode(skill skills.Skill) string {
+	program, err := json.Marshal(path.Join("/skills", skill.Name, skill.Run)) // JSON text is Python text
+	if err != nil {
+		panic("agent: marshal a string: " + err.Error())
+	}
+	folder, _ := json.Marshal(path.Dir(path.Join("/skills", skill.Name, skill.Run)))
+	return fmt.Sprintf("import runpy, sys\nsys.argv = [%s]\nsys.path.insert(0, %s)\n_ = runpy.run_path(%s, run_name=\"__main__\")\n", program, folder, program)
+}
+
+// skillRequest makes request.json; a later life takes the recorded one.
+func (t *task) skillRequest(ctx context.Context, w *workspace, skill skills.Skill, steps []bot.Step) ([]byte, error) {
+	log, err := logOf(steps)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range log {
+		if e.runnable && e.request != "" {
+			return []byte(e.request), nil
+		}
+	}
+	r := request{
+		Request: t.run.Task.Event.Text, Inputs: []string{}, Language: t.words.Language,
+		Skill: skill.Name, Now: t.run.Task.Created.UTC().Format(time.RFC3339),
+	}
+	for _, in := range w.inputs {
+		if in.Blob != "" {
+			r.Inputs = append(r.Inputs, in.Name)
+		}
+	}
+	if r.Previous, err = t.previous(ctx); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("write request.json: %w", err)
+	}
+	return raw, nil
+}
+
+// previous gives the newest answered task of the conversation.
+func (t *task) previous(ctx context.Context) (*previous, error) {
+	for i := len(t.run.History) - 1; i >= 0; i-- {
+		task := t.run.History[i]
+		if task.Outcome == nil || task.Outcome.State != bot.TaskDone {
+			continue
+		}
+		p := &previous{Task: task.ID, Request: task.Event.Text, Answer: task.Outcome.Message}
+		if !task.Ended.IsZero() {
+			p.Ended = task.Ended.UTC().Format(time.RFC3339)
+		}
+		for _, f := range task.Outcome.Files {
+			p.Files = append(p.Files, f.Name)
+		}
+		steps, err := t.run.Journal.Of(ctx, task.ID)
+		if errors.Is(err, bot.ErrNotFound) {
+			return p, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read journal of %s: %w", task.ID, err)
+		}
+		for _, step := range steps {
+			if step.Kind == bot.StepProfile {
+				if data, err := readStep[profileData](step); err == nil {
+					p.Profile = data.Profile
+				}
+			}
+		}
+		return p, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/integrations/console"
+)
+
+// submission is a console run on its way to the serving process.
+type submission struct {
+	ID     string         `json:"id"`
+	Out    string         `json:"out"`
+	User   string         `json:"user"`
+	Prompt string         `json:"prompt"`
+	Skill  string         `json:"skill,omitempty"`
+	After  string         `json:"after,omitempty"`
+	Inputs []bot.InputRef `json:"inputs,omitempty"`
+}
+
+// taskRef names a task in a call.
+type taskRef struct {
+	Task string `json:"task"`
+	User string `json:"user,omitempty"`
+}
+
+// update is how a task stands. Answer is set once nothing follows.
+type update struct {
+	State    bot.TaskState `json:"state"`
+	Progress *bot.Progress `json:"progress,omitempty"`
+	Answer   *answer       `json:"answer,omitempty"`
+}
+
+func (a *app) registerRun(s *control.Server) {
+	control.Handle(s, "run/submit", a.submit)
+	control.HandleStream(s, "task/watch", a.watch)
+	control.Handle(s, "task/cancel", a.cancel)
+}
+
+// submit accepts a console run. Sent again with the same ID it finds the task
+// that it made.
+func (a *app) submit(ctx context.Context, in submission) (bot.Ticket, error) {
+	request := console.Request{
+		ID: in.ID, Out: in.Out, User: in.User, Prompt: in.Prompt, Skill: in.Skill, After: in.After,
+		Inputs: in.Inputs, Received: time.Now(),
+	}
+	if in.Skill != "" {
+		if _, err := skillNamed(a.catalogue, in.Skill); err != nil {
+			return bot.Ticket{}, err
+		}
+	}
+	if in.After != "" {
+		earlier, err := a.taskOf(ctx, in.After)
+		if err != nil {
+			return bot.Ticket{}, err
+		}
+		if earlier.Event.Origin.Adapter == console.Name {
+			request.Conversation = earlier.Event.Origin.Conversation
+		}
+	}
+	// Without an engine the task could only fail: better not to begin.
+	if err := a.boxes.Ready(ctx); err != nil {
+		return bot.Ticket{}, err
+	}
+	event, err := request.Event()
+	if err != nil {
+		return bot.Ticket{}, fault.New(fault.Usage, "", "%v", err)
+	}
+	ticket, err := a.orchestrator.Submit(ctx, event)
+	if errors.Is(err, bot.ErrReadOnly) {
+		return ticket, &fault.Error{Status: fault.Missing, Message: "the data folder takes no more: " + err.Error(), Hint: "free some space: nothing that was accepted is lost", Err: err}
+	}
+	return ticket, err
+}
+
+// watch streams how a task stands until it has ended, or asks back, and all
+// that it owes is delivered.
+func (a *app) watch(ctx context.Context, in taskRef, send func(update) error) error {
+	if _, err := a.taskOf(ctx, in.Task); err != nil {
+		return err
+	}
+	for seen, err := range a.orchestrator.Watch(ctx, in.Task) {
+		if err != nil {
+			return err
+		}
+		u := update{State: seen.Task.State, Progress: seen.Progress}
+		if seen.Settled {
+			deliveries, err := a.orchestrator.Deliveries(ctx, in.Task)
+			if err != nil {
+				return err
+			}
+			u.Answer = answerOf(&seen.Task, deliveries)
+		}
+		if err := send(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) cancel(ctx context.Context, in taskRef) (bot.TaskState, error) {
+	task, err := a.taskOf(ctx, in.Task)
+	if err != nil {
+		return "", err
+	}
+	if task.State.Final() {
+		return task.State, nil
+	}
+	actor := bot.Actor{ID: console.Name + ":" + in.User, Name: in.User}
+	if err := a.orchestrator.Cancel(ctx, task.ID, bot.CancelRequest{By: actor}); err != nil {
+		return "", err
+	}
+	return bot.TaskCancelled, nil
+}

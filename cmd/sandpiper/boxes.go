@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/agent"
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/sandbox"
+)
+
+// imagesBucket records, by name, the id of the image that sessions may be
+// made from.
+const imagesBucket = "sandbox.images"
+
+// boxes is the sandbox, connected when it is first needed: what needs no
+// engine works without one, and an engine that comes back is found again. It
+// implements agent.Sandbox.
+type boxes struct {
+	boxesOptions
+
+	mu     sync.Mutex // guards what follows; held while connecting
+	opened *sandbox.Sandbox
+	image  string // id that opened was made with
+	closed bool
+}
+
+type boxesOptions struct {
+	loaded  *config.Loaded
+	owner   string
+	records bot.Records
+	log     *slog.Logger
+	point   func(string)
+	warm    bool // keep sessions ready
+}
+
+func newBoxes(options boxesOptions) *boxes { return &boxes{boxesOptions: options} }
+
+// Lease implements agent.Sandbox. That there is no engine or image is a
+// *bot.TaskError, for the task cannot be done without.
+func (b *boxes) Lease(ctx context.Context, options sandbox.LeaseOptions) (agent.Session, error) {
+	opened, err := b.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Sessions(opened).Lease(ctx, options)
+}
+
+// open returns the connected sandbox.
+func (b *boxes) open(ctx context.Context) (*sandbox.Sandbox, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, sandbox.ErrClosed
+	}
+	if b.opened != nil {
+		return b.opened, nil
+	}
+	bound, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	options := sandboxOptions(b.loaded)
+	options.Owner, options.Sole, options.Log, options.Point = b.owner, true, b.log, b.point
+	if b.warm {
+		options.Pool.Size = b.loaded.Sandbox.Pool
+	}
+	recorded, err := b.recorded(ctx, options.Image)
+	if err != nil {
+		return nil, err
+	}
+	options.ImageID = recorded
+	opened, err := sandbox.New(bound, options)
+	if err != nil {
+		return nil, err
+	}
+	if recorded == "" {
+		if err := b.record(ctx, options.Image, opened.ImageID()); err != nil {
+			return nil, errors.Join(err, opened.Close())
+		}
+	}
+	b.opened = opened
+	return opened, nil
+}
+
+// Ready fails, with what to do, where no session could be made.
+func (b *boxes) Ready(ctx context.Context) error {
+	_, err := b.open(ctx)
+	var missing *sandbox.Error
+	if errors.As(err, &missing) {
+		return &fault.Error{Status: fault.Missing, Message: missing.Error(), Hint: missing.Hint, Err: err}
+	}
+	return err
+}
+
+// Replace records a newly built image, and lets sessions be made from it from
+// now on. Running sessions end as they began.
+func (b *boxes) Replace(ctx context.Context, image, id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.record(ctx, image, id); err != nil {
+		return err
+	}
+	if b.opened == nil {
+		return nil
+	}
+	opened := b.opened
+	b.opened = nil
+	return opened.Close()
+}
+
+// Close ends all sessions.
+func (b *boxes) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.opened == nil {
+		return nil
+	}
+	return b.opened.Close()
+}
+
+func (b *boxes) recorded(ctx context.Context, image string) (string, error) {
+	record, err := b.records.Get(ctx, imagesBucket, image)
+	if errors.Is(err, bot.ErrNotFound) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("read recorded image: %w", err)
+	}
+	var id string
+	if err := json.Unmarshal(record.Value, &id); err != nil {
+		return "", fmt.Errorf("read recorded image: %w", err)
+	}
+	return id, nil
+}
+
+func (b *boxes) record(ctx context.Context, image, id string) error {
+	var revision uint64
+	record, err := b.records.Get(ctx, imagesBucket, image)
+	if err == nil {
+		revision = record.Revision
+	} else if !errors.Is(err, bot.ErrNotFound) {
+		return fmt.Errorf("record image: %w", err)
+	}
+	value, err := json.Marshal(id)
+	if err != nil {
+		return fmt.Errorf("record image: %w", err)
+	}
+	if _, err := b.records.Put(ctx, imagesBucket, image, value, revision); err != nil {
+		return fmt.Errorf("record image: %w", err)
+	}
+	return nil
+}
+
+// sandboxOptions are what the configuration says of the sandbox.
+func sandboxOptions(loaded *config.Loaded) sandbox.Options {
+	s := loaded.Sandbox
+	image := s.Image
+	if image == "" {
+		image = sandbox.ImageName()
+	}
+	return sandbox.Options{
+		Image: image, Runtime: s.Runtime,
+		TaskWall: loaded.Budgets.Wall.Std(),
+		Limits: sandbox.Limits{
+			Memory: int64(s.Memory), CPUs: s.CPUs, PIDs: s.PIDs,
+			Workspace: int64(s.Workspace), Tmp: int64(s.Tmp), Inodes: s.Inodes,
+			Wall: s.Wall.Std(), CPU: s.CPU.Std(), Output: int64(s.Output), OutputStop: int64(s.OutputStop),
+			Artifact: int64(loaded.Limits.Artifact), Artifacts: loaded.Limits.Artifacts,
+		},
+	}
+}

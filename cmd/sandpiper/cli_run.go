@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+)
+
+// defaultOut is where the files of an answer go.
+const defaultOut = "out"
+
+type runCmd struct {
+	Out    string   `placeholder:"DIR" help:"Put the answer's files into this folder (default: out)."`
+	Skill  string   `placeholder:"NAME" help:"Run this skill."`
+	After  string   `placeholder:"TASK" help:"Go on from this task: a follow-up, or the answer to its question."`
+	JSON   bool     `name:"json" help:"Print one JSON value instead of text."`
+	Prompt string   `arg:"" help:"What to do, in your own words."`
+	Files  []string `arg:"" optional:"" name:"file" help:"Files to work on."`
+}
+
+// Run does one task on the console.
+func (c *runCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	inputs, err := checkInputs(c.Files, loaded.Limits)
+	if err != nil {
+		return err
+	}
+	out := c.Out
+	if out == "" {
+		out = defaultOut
+	}
+	out, err = checkOut(out, c.Out != "")
+	if err != nil {
+		return err
+	}
+	sent := submission{ID: ulid.Make().String(), Out: out, User: login(), Prompt: c.Prompt, Skill: c.Skill, After: c.After}
+	f := newFollower(e.err, sent.User)
+	defer f.close()
+	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
+		refs, err := uploadInputs(ctx, client, inputs, loaded.Limits.Input)
+		if err != nil {
+			return err
+		}
+		sent.Inputs = refs
+		ticket, err := control.Call[bot.Ticket](ctx, client, "run/submit", sent)
+		if err != nil {
+			return err
+		}
+		if ticket.Refused != nil {
+			return fault.New(fault.Failed, "", "%s", ticket.Refused.Message)
+		}
+		got, err := f.follow(ctx, client, ticket.Task)
+		if err != nil {
+			return err
+		}
+		return e.showAnswer(got, c.JSON, errors.Is(context.Cause(ctx), errInterrupted))
+	})
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/sandpiper-bot/sandpiper/bot/boltstore"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+)
+
+type serveCmd struct{}
+
+// Run serves every configured adapter, the schedules and the pages until a
+// signal ends it.
+func (c *serveCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	log, err := e.logger(loaded, slog.LevelInfo)
+	if err != nil {
+		return err
+	}
+	ctx := e.ctx()
+	a, err := e.first(ctx, loaded, log)
+	if err != nil {
+		return err
+	}
+	err = a.serve(ctx)
+	notify(log, daemon.SdNotifyStopping)
+	log.Info("stopping")
+	err = errors.Join(err, a.stop(ctx))
+	if err == nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		return fault.Exit(fault.Interrupt)
+	}
+	return err
+}
+
+// first becomes the process that holds the data folder. A command that has it
+// is waited for; another serve is an error.
+func (e *env) first(ctx context.Context, loaded *config.Loaded, log *slog.Logger) (*app, error) {
+	for told := false; ; {
+		a, err := start(ctx, loaded, log, startOptions{serve: true})
+		if !errors.Is(err, boltstore.ErrInUse) {
+			return a, explain(err, loaded)
+		}
+		client, err := greet(ctx, loaded.DataDir)
+		switch {
+		case isDeadline(err):
+			return nil, held(loaded)
+		case err == nil:
+			other, err := control.Call[hello](ctx, client, "hello", struct{}{})
+			client.Close()
+			if err == nil && other.Serves {
+				return nil, fault.New(fault.Usage, "stop it first, or set SANDPIPER_DATA_DIR to another folder",
+					"process %d serves the data folder %s already", other.PID, loaded.DataDir)
+			}
+		}
+		if !told {
+			log.Info("waiting for a command that works in the data folder", "data_dir", loaded.DataDir)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// serve starts what only a server has, and waits for the end.
+func (a *app) serve(ctx context.Context) error {
+	for _, w := range a.loaded.Warnings() {
+		a.log.Warn(w.Message, "setting", w.Where, "hint", w.Hint)
+	}
+	if problem := a.loaded.ModelProblem(); problem != "" {
+		a.log.Info(problem)
+	}
+	listener, err := a.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.syncSchedules(ctx); err != nil {
+		listener.Close()
+		return err
+	}
+	a.life.Go(ctx, "listener", func(ctx context.Context) error { return a.serveHTTP(ctx, listener) })
+	a.life.Go(ctx, "sandbox keeper", a.keepSandbox)
+	for _, source := range a.sources {
+		a.life.Go(ctx, source.Name(), func(ctx context.Context) error { return source.Run(ctx, a.orchestrator) })
+	}
+	a.life.Go(ctx, "signals", a.signals)
+	a.log.Info("serving", "listen", listener.Addr().String(), "data_dir", a.loaded.DataDir, "version", version, "took", time.Since(a.since).Round(time.Millisecond))
+	notify(a.log, daemon.SdNotifyReady)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-a.life.Ended():
+		return err
+	}
+}
+
+// keepSandbox connects to the engine and keeps sessions ready, as soon as
+// there is an engine and an image; until then it says what is missing.
+func (a *app) keepSandbox(ctx context.Context) error {
+	const again = 30 * time.Second
+	missing := ""
+	for {
+		switch err := a.boxes.Ready(ctx); {
+		case err == nil && missing != "":
+			a.log.Info("the sandbox is ready")
+			missing = ""
+		case err != nil && ctx.Err() == nil && err.Error() != missing:
+			missing = err.Error()
+			a.log.Error("no sandbox: tasks that need one fail", "error", err, "hint", hintOf(err))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(again):
+		}
+	}
+}
+
+func hintOf(err error) string {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return f.Hint
+	}
+	return ""
+}
+
+// signals reloads on SIGHUP, and pauses the intake of new work, or takes it
+// again, on SIGUSR1.
+func (a *app) signals(ctx context.Context) error {
+	got := make(chan os.Signal, 4)
+	signal.Notify(got, syscall.SIGHUP, syscall.SIGUSR1)
+	defer signal.Stop(got)
+	paused := false
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case s := <-got:
+			switch {
+			case s == syscall.SIGHUP:
+				a.reload()
+			case paused:
+				paused = false
+				a.orchestrator.Resume()
+				a.log.Info("taking new requests again")
+			default:
+				paused = true
+				a.orchestrator.Pause()
+				a.log.Info("paused: new requests are refused, accepted ones go on; SIGUSR1 again resumes")
+			}
+		}
+	}
+}
+
+// reload reads again what can be: the skills' folders and the secrets' files.
+func (a *app) reload() {
+	if err := a.catalogue.Reload(); err != nil {
+		a.log.Error("skills are not reloaded; the earlier ones stay", "error", err)
+	} else {
+		a.log.Info("skills are reloaded")
+	}
+	secrets, err := a.loaded.ReloadSecrets()
+	if err != nil {
+		a.log.Error("secrets are not reloaded; the earlier ones stay", "error", err)
+		return
+	}
+	a.secrets.Store(&secrets)
+	a.log.Info("secrets are reloaded; other settings need a restart")
+}
+
+// notify tells the service manager, where there is one.
+func notify(log *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		log.Warn("cannot notify the service manager", "error", fmt.Sprint(err))
+	}
+}

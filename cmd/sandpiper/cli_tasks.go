@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
+)
+
+type tasksCmd struct {
+	List   tasksListCmd   `cmd:"" help:"List tasks, newest first."`
+	Show   tasksShowCmd   `cmd:"" help:"Show one task: its request, steps, programs, files and receipts."`
+	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
+	Retry  tasksRetryCmd  `cmd:"" help:"Do an ended task again as a new one."`
+}
+
+type tasksListCmd struct {
+	State string `placeholder:"STATE" help:"Only tasks in this state."`
+	Limit int    `default:"50" help:"At most this many."`
+	Cost  bool   `help:"Add up what they cost."`
+	JSON  bool   `name:"json" help:"Print one JSON value."`
+}
+
+// Run lists tasks.
+func (c *tasksListCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	return e.withSettled(loaded, func(ctx context.Context, client *control.Client) error {
+		list, err := control.Call[[]listedTask](ctx, client, "tasks/list", tasksQuery{State: bot.TaskState(c.State), Limit: c.Limit})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return e.printJSON(list)
+		}
+		table := term.Table{Header: []string{"TASK", "STATE", "ORIGIN", "ACTOR", "CREATED", "COST", "TITLE"}}
+		total := 0.0
+		for _, t := range list {
+			total += t.CostUSD
+			table.Add(t.Task, string(t.State), t.Origin, t.Actor, localTime(t.Created), fmt.Sprintf("$%.3f", t.CostUSD), t.Title)
+		}
+		if err := table.Write(e.out); err != nil {
+			return err
+		}
+		if c.Cost {
+			return e.print("%d tasks, $%.2f\n", len(list), total)
+		}
+		return nil
+	})
+}
+
+func localTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format("2006-01-02 15:04 MST")
+}
+
+type tasksShowCmd struct {
+	ID    string `arg:"" help:"The task's id."`
+	Audit bool   `help:"Add the task's audit entries."`
+	JSON  bool   `name:"json" help:"Print one JSON value."`
+}
+
+// Run shows one task with its provenance.
+func (c *tasksShowCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	return e.withSettled(loaded, func(ctx context.Context, client *control.Client) error {
+		shown, err := control.Call[shownTask](ctx, client, "tasks/show", showQuery{Task: c.ID, Audit: c.Audit})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return e.printJSON(shown)
+		}
+		return e.print("%s", shown.text())
+	})
+}
+
+// text tells a task as a person reads it.
+func (s *shownTask) text() string {
+	var out strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&out, "%-12s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	t := &s.Task
+	line("task", "%s", t.ID)
+	line("state", "%s", t.State)
+	line("request", "%s", strings.ReplaceAll(t.Event.Text, "\n", "\n             "))
+	line("origin", "%s", t.Event.Origin.Place)
+	line("actor", "%s", t.Event.Actor.ID)
+	for _, tr := range t.Transitions {
+		why := ""
+		if tr.Why != "" {
+			why = " (" + tr.Why + ")"
+		}
+		line("", "%s %s%s", tr.At.Local().Format("2006-01-02 15:04:05.000 MST"), tr.To, why)
+	}
+	for _, in := range t.Inputs {
+		if in.Problem != "" {
+			line("input", "%s: %s", in.Name, in.Problem)
+		} else {
+			line("input", "%s  %s  sha256 %s", in.Name, term.Bytes(in.Size), in.Blob)
+		}
+	}
+	s.outcome(line)
+	for _, step := range s.Steps {
+		line("step", "%d %s %s", step.Seq, step.Agent, step.Kind)
+	}
+	for _, d := range s.Deliveries {
+		line("delivery", "%s %s %s %s", d.ID, d.Kind, d.Status, receiptText(d))
+	}
+	for _, entry := range s.Audit {
+		line("audit", "%d %s %s %.12s", entry.Seq, entry.At.Local().Format("2006-01-02 15:04:05 MST"), entry.Kind, entry.Hash)
+	}
+	if t.Outcome != nil && t.Outcome.Message != "" {
+		fmt.Fprintf(&out, "\n%s\n", t.Outcome.Message)
+	}
+	return out.String()
+}
+
+func (s *shownTask) outcome(line func(label, format string, args ...any)) {
+	o := s.Task.Outcome
+	if o == nil {
+		return
+	}
+	if o.Error != nil {
+		line("error", "%s: %s", o.Error.Kind, o.Error.Message)
+	}
+	for _, file := range o.Files {
+		line("file", "%s  %s  %s  sha256 %s", file.Name, file.MediaType, term.Bytes(file.Size), file.Blob)
+	}
+	for _, file := range o.Undelivered {
+		line("undelivered", "%s: %s", file.Name, file.Reason)
+	}
+	p := o.Provenance
+	if p.ImageID != "" {
+		line("image", "%s, runtime %s", p.ImageID, p.Runtime)
+	}
+	if p.Model != "" {
+		line("model", "%s, saw values: %s", p.Model, p.Values)
+	}
+	for name, v := range p.Skills {
+		line("skill", "%s %.12s", name, v)
+	}
+	for _, program := range p.Programs {
+		line("program", "%s: %s in %.2f s", program.Language, program.Verdict, program.Seconds)
+	}
+	line("usage", "%d turns, %d+%d tokens, $%.4f, %.1f s in the sandbox", o.Usage.Turns, o.Usage.InputTokens, o.Usage.OutputTokens, o.Usage.CostUSD, o.Usage.SandboxSeconds)
+}
+
+func receiptText(d bot.Delivery) string {
+	switch {
+	case d.Receipt != nil:
+		return d.Receipt.ID
+	case d.Failure != "":
+		return d.Failure
+	}
+	return ""
+}
+
+type tasksCancelCmd struct {
+	ID   string `arg:"" help:"The task's id."`
+	JSON bool   `name:"json" help:"Print one JSON value."`
+}
+
+// Run cancels a task.
+func (c *tasksCancelCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
+		state, err := control.Call[bot.TaskState](ctx, client, "task/cancel", taskRef{Task: c.ID, User: login()})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return e.printJSON(map[string]any{"task": c.ID, "state": state})
+		}
+		return e.print("task %s is %s\n", c.ID, state)
+	})
+}
+
+type tasksRetryCmd struct {
+	ID   string `arg:"" help:"The task's id."`
+	JSON bool   `name:"json" help:"Print one JSON value."`
+}
+
+// Run makes a new task of an ended one.
+func (c *tasksRetryCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	retried := ""
+	f := newFollower(e.err, login())
+	defer f.close()
+	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
+		if retried == "" {
+			ticket, err := control.Call[bot.Ticket](ctx, client, "task/retry", taskRef{Task: c.ID, User: login()})
+			if err != nil {
+				return err
+			}
+			retried = ticket.Task
+		}
+		got, err := f.follow(ctx, client, retried)
+		if err != nil {
+			return err
+		}
+		return e.showAnswer(got, c.JSON, errors.Is(context.Cause(ctx), errInterrupted))
+	})
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/integrations/web"
+)
+
+// part is how one part of the process is, for /readyz and the health page.
+type part struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // ok, warning, failed
+	Detail string `json:"detail,omitempty"`
+	// Needed parts make the process unready while they are not ok.
+	Needed bool `json:"needed"`
+}
+
+// listen opens the one HTTP listener.
+func (a *app) listen(ctx context.Context) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.loaded.Listen)
+	if err != nil {
+		return nil, fault.New(fault.Usage, "set SANDPIPER_LISTEN or listen to a free address", "cannot listen on %s: %v", a.loaded.Listen, err)
+	}
+	return listener, nil
+}
+
+// serveHTTP answers webhooks, probes, metrics and pages until ctx ends.
+func (a *app) serveHTTP(ctx context.Context, listener net.Listener) error {
+	handler, err := a.routes()
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if server.Shutdown(bound) != nil {
+		server.Close()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (a *app) routes() (http.Handler, error) {
+	pages, err := a.pages()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics(), promhttp.HandlerOpts{}))
+	for pattern, hook := range a.webhooks {
+		mux.Handle(pattern, hook)
+	}
+	mux.Handle("/", pages)
+	return mux, nil
+}
+
+// healthz is red only when the store cannot commit.
+func (a *app) healthz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+	defer cancel()
+	if err := a.orchestrator.Healthy(ctx); err != nil {
+		a.log.Error("unhealthy: the store cannot commit", "error", err)
+		http.Error(w, "the store cannot commit", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// readyz tells how each part is; 503 while one that is needed is not.
+func (a *app) readyz(w http.ResponseWriter, r *http.Request) {
+	parts := a.parts(r.Context())
+	ready := true
+	for _, p := range parts {
+		ready = ready && (!p.Needed || p.Status == "ok")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"ready": ready, "parts": parts}) // whoever asked is gone otherwise
+}
+
+// parts asks each part how it is.
+func (a *app) parts(ctx context.Context) []part {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	store := part{Name: "store", Status: "ok", Needed: true}
+	if err := a.orchestrator.Healthy(ctx); err != nil {
+		store.Status, store.Detail = "failed", "the store cannot commit"
+	}
+	engine := part{Name: "engine", Status: "ok", Detail: "runtime " + a.loaded.Sandbox.Runtime}
+	if err := a.boxes.Ready(ctx); err != nil {
+		engine.Status, engine.Detail = "failed", err.Error()
+	}
+	model := part{Name: "model", Status: "ok", Detail: a.loaded.Model.Name}
+	if problem := a.loaded.ModelProblem(); problem != "" {
+		model.Status, model.Detail = "warning", problem
+	}
+	parts := []part{store, engine, model}
+	for _, check := range a.connections {
+		parts = append(parts, check())
+	}
+	return parts
+}
+
+// pages makes the pages' handler.
+func (a *app) pages() (http.Handler, error) {
+	host, _, err := net.SplitHostPort(a.loaded.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("read listen address: %w", err)
+	}
+	trusted, err := prefixes(a.loaded.Web.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	loopback := host == "localhost"
+	if addr, err := netip.ParseAddr(host); err == nil {
+		loopback = addr.IsLoopback()
+	}
+	return web.New(web.Options{
+		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.log,
+		Changed: a.orchestrator.Changed, Schedules: a.scheduleRows, Skills: a.skillRows, Health: a.healthRows,
+		Token: a.loaded.Secrets.WebToken.Reveal(), ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
+		OpenOnLoopback: loopback && !a.loaded.Secrets.GitHubWebhook.Set(),
+		MaxInput:       int64(a.loaded.Limits.Input), MaxInputs: a.loaded.Limits.Inputs,
+	})
+}
+
+func prefixes(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range texts {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			out = append(out, netip.PrefixFrom(addr, addr.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("read web.trusted_proxies: %w", err)
+		}
+		out = append(out, prefix)
+	}
+	return out, nil
+}
+
+func (a *app) healthRows(ctx context.Context) []web.HealthRow {
+	var rows []web.HealthRow
+	for _, p := range a.parts(ctx) {
+		rows = append(rows, web.HealthRow{Name: p.Name, Status: p.Status, Detail: p.Detail})
+	}
+	return rows
+}
+
+func (a *app) skillRows() []web.SkillRow {
+	var rows []web.SkillRow
+	for _, s := range a.catalogue.List() {
+		rows = append(rows, web.SkillRow{Name: s.Name, Description: s.Description, Source: s.Source, Runnable: s.Runnable()})
+	}
+	return rows
+}
+
+func (a *app) scheduleRows(ctx context.Context) ([]web.ScheduleRow, error) {
+	list, err := a.listSchedules(ctx, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	var rows []web.ScheduleRow
+	for _, s := range list {
+		row := web.ScheduleRow{Name: s.Name, Cron: s.Cron, Zone: s.Zone, State: s.State, Owner: s.Owner, Next: s.readable}
+		if s.Last != nil {
+			row.Last = localTime(*s.Last)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/integrations/console"
+	"github.com/sandpiper-bot/sandpiper/schedules"
+)
+
+// noticeCommand posts what a schedule has to tell its people. clockActor asks
+// for it: no platform gives out such an id.
+const (
+	noticeCommand = "schedule-notice"
+	clockActor    = "schedule:clock"
+)
+
+// commands are the chat commands that rooms other than the core bring.
+func (a *app) commands() map[string]bot.CommandSpec {
+	return map[string]bot.CommandSpec{
+		noticeCommand: {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
+	}
+}
+
+// notifier brings words of the clock to a place through the core's outbox: the
+// event's key makes repeats harmless.
+type notifier struct{ intake bot.Intake }
+
+// Notify implements schedules.Notifier.
+func (n notifier) Notify(ctx context.Context, key string, to bot.Origin, message string) error {
+	_, err := n.intake.Submit(ctx, bot.Event{
+		Key: "schedule-notice:" + key, Kind: bot.EventCommand, Origin: to, Actor: bot.Actor{ID: clockActor},
+		Command: bot.Command{Name: noticeCommand, Args: message},
+	})
+	return err
+}
+
+// openSchedules makes the clock, which only serve lets run, and the service
+// that changes schedules.
+func (a *app) openSchedules() error {
+	clock, err := schedules.NewClock(schedules.ClockOptions{
+		Book: schedules.NewBook(a.store), Tasks: a.orchestrator, Policy: a.policy,
+		Notify: notifier{a.orchestrator}, Time: systemClock{}, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.clock = clock
+	a.schedules = schedules.NewService(clock, schedules.Limits{
+		MinInterval: a.loaded.Schedules.MinInterval.Std(), PerOwner: a.loaded.Schedules.PerOwner,
+	})
+	a.sources = append(a.sources, clock)
+	return nil
+}
+
+// syncSchedules makes the configuration's schedules be those of the list.
+func (a *app) syncSchedules(ctx context.Context) error {
+	defs := make([]schedules.Schedule, 0, len(a.loaded.Schedules.List))
+	for i, entry := range a.loaded.Schedules.List {
+		def, err := scheduleOf(a.loaded, entry)
+		if err != nil {
+			return fault.New(fault.Usage, "correct schedules.list in the configuration", "schedules.list[%d]: %v", i, err)
+		}
+		defs = append(defs, def)
+	}
+	return a.schedules.Sync(ctx, defs)
+}
+
+// scheduleOf turns an entry of the configuration into a schedule.
+func scheduleOf(loaded *config.Loaded, entry config.Schedule) (schedules.Schedule, error) {
+	s := schedules.Schedule{
+		Name: entry.Name, Owner: bot.Actor{ID: entry.Owner}, Zone: entry.Zone,
+		Request: entry.Request, Skill: entry.Skill, From: schedules.FromConfig,
+		Misfire: schedules.Misfire(entry.Misfire), Grace: entry.Grace.Std(), Overlap: schedules.Overlap(entry.Overlap),
+	}
+	if err := understand(&s, entry.When, entry.Zone); err != nil {
+		return s, err
+	}
+	var err error
+	if s.Inputs, err = inputsOf(entry.Inputs); err != nil {
+		return s, err
+	}
+	for _, to := range entry.To {
+		origin, err := destination(loaded, to)
+		if err != nil {
+			return s, err
+		}
+		s.To = append(s.To, origin)
+	}
+	return s, nil
+}
+
+// understand reads WHEN: a cron line, or words.
+func understand(s *schedules.Schedule, when, zone string) error {
+	s.Zone = zone
+	if _, err := schedules.ParseLine(when, zone); err == nil {
+		s.Cron = when
+		return nil
+	} else if errors.Is(err, schedules.ErrNever) || looksLikeCron(when) {
+		return err
+	}
+	phrase, err := schedules.Understand(when)
+	var ask *schedules.AskBackError
+	switch {
+	case errors.As(err, &ask):
+		return errors.New(ask.Question)
+	case err != nil:
+		return err
+	case strings.TrimSpace(phrase.Rest) != "":
+		return fmt.Errorf("%q says more than when: %q", when, strings.TrimSpace(phrase.Rest))
+	}
+	s.Cron, s.Words = phrase.Cron, when
+	if phrase.Zone != "" {
+		s.Zone = phrase.Zone
+	}
+	return nil
+}
+
+// looksLikeCron reports whether somebody meant a cron line, so that its own
+// error is told.
+func looksLikeCron(when string) bool {
+	if strings.HasPrefix(when, "@") {
+		return true
+	}
+	fields := strings.Fields(when)
+	if len(fields) < 5 {
+		return false
+	}
+	for _, field := range fields[:2] {
+		if strings.Trim(field, "0123456789*/,-") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// inputsOf reads the inputs of a schedule as paths below schedules.root.
+func inputsOf(names []string) ([]bot.InputRef, error) {
+	var out []bot.InputRef
+	for _, name := range names {
+		in, err := schedules.LocalInput(strings.TrimPrefix(name, schedules.LocalAdapter+":"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+// destination reads DEST: a folder, absolute or below schedules.root. The
+// places of chat platforms are their adapters' to resolve.
+func destination(loaded *config.Loaded, text string) (bot.Origin, error) {
+	path := strings.TrimPrefix(text, "folder:")
+	if path == text && strings.Contains(text, ":") {
+		return bot.Origin{}, fmt.Errorf("destination %q: that adapter is not configured", text)
+	}
+	if !filepath.IsAbs(path) {
+		if loaded.Schedules.Root == "" {
+			return bot.Origin{}, fmt.Errorf("destination %q: name an absolute folder, or set schedules.root", text)
+		}
+		if !filepath.IsLocal(path) {
+			return bot.Origin{}, fmt.Errorf("destination %q leads out of schedules.root", text)
+		}
+		root, err := filepath.Abs(loaded.Schedules.Root)
+		if err != nil {
+			return bot.Origin{}, err
+		}
+		path = filepath.Join(root, path)
+	}
+	return console.Folder(path)
+}

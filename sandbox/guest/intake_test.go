@@ -1,0 +1,94 @@
+package guest_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/sandbox"
+	"github.com/sandpiper-bot/sandpiper/sandbox/sandboxtest"
+)
+
+// leastCases is how many files the table of cases must at least hold.
+const leastCases = 330
+
+// intakeSession leases a session that has the table of cases in
+// /workspace/cases.
+func intakeSession(t testing.TB) *sandbox.Session {
+	t.Helper()
+	box := sandboxtest.New(t, sandbox.Options{Limits: sandbox.Limits{Wall: 5 * time.Minute, CPU: 5 * time.Minute}})
+	session, err := box.Lease(t.Context(), sandbox.LeaseOptions{Task: "intake"})
+	if err != nil {
+		t.Fatalf("lease: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Errorf("close session: %v", err)
+		}
+	})
+	const folder = "testdata/intake"
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".py") {
+			continue
+		}
+		content, err := os.ReadFile(path.Join(folder, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := session.Put(t.Context(), "workspace/cases/"+entry.Name(), int64(len(content)), strings.NewReader(string(content))); err != nil {
+			t.Fatalf("put %s: %v", entry.Name(), err)
+		}
+	}
+	return session
+}
+
+// python runs a program that must end well, and gives what it printed.
+func python(t testing.TB, session *sandbox.Session, code string) string {
+	t.Helper()
+	result, err := session.Run(t.Context(), sandbox.Program{Language: sandbox.Python, Code: "import sys\nsys.path.insert(0, '/workspace/cases')\n" + code})
+	if err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	if result.Verdict != sandbox.OK || result.Stdout.Omitted > 0 {
+		t.Fatalf("verdict %s, %d bytes omitted, stderr:\n%s", result.Verdict, result.Stdout.Omitted, result.Stderr.Head)
+	}
+	return result.Stdout.Head
+}
+
+// TestIntake holds the profile of each file in the table of cases against what
+// the file was made from. All run in one session, as programs of one task do.
+func TestIntake(t *testing.T) {
+	printed := python(t, intakeSession(t), "sys.argv = ['run']\nimport run\nrun.main()")
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(strings.NewReader(printed))
+	lines.Buffer(nil, len(printed)+1)
+	for lines.Scan() {
+		var outcome struct {
+			Case  string
+			Wrong []string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &outcome); err != nil {
+			t.Fatalf("line %q: %v", lines.Text(), err)
+		}
+		if seen[outcome.Case] {
+			t.Errorf("two cases are named %s", outcome.Case)
+		}
+		seen[outcome.Case] = true
+		t.Run(outcome.Case, func(t *testing.T) {
+			for _, wrong := range outcome.Wrong {
+				t.Error(wrong)
+			}
+		})
+	}
+	if len(seen) < leastCases {
+		t.Errorf("%d cases, want at least %d", len(seen), leastCases)
+	}
+}

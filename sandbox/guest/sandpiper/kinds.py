@@ -1,0 +1,159 @@
+"""What a file is, by its first bytes and, for containers, by what is in them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import BinaryIO
+
+from .refusal import Refusal
+from .source import Source
+
+CSV, XLSX, XLSM, XLSB, XLS, ODS = "csv", "xlsx", "xlsm", "xlsb", "xls", "ods"
+ZIP, GZIP, BZIP2, XZ, PARQUET, PDF, DOCX, TEXT = "zip", "gzip", "bzip2", "xz", "parquet", "pdf", "docx", "text"
+
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\x1f\x8b", GZIP),
+    (b"BZh", BZIP2),
+    (b"\xfd7zXZ\x00", XZ),
+    (b"PAR1", PARQUET),
+    (b"%PDF-", PDF),
+    (b"\x09\x00\x04\x00", XLS),  # Excel 2 to 4, without a container
+    (b"\x09\x02\x06\x00", XLS),
+    (b"\x09\x04\x06\x00", XLS),
+)
+_PICTURES = (
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
+    (b"8BPS", "Photoshop"),
+    (b"\x00\x00\x01\x00", "icon"),
+)
+_PROGRAMS = ((b"\x7fELF", "Linux"), (b"MZ", "Windows"), (b"\xcf\xfa\xed\xfe", "macOS"), (b"\xca\xfe\xba\xbe", "Java or macOS"), (b"dex\n", "Android"), (b"\x00asm", "WebAssembly"))
+_OTHERS = (
+    (b"SQLite format 3\x00", "SQLite", "CSV, one file a table"),
+    (b"7z\xbc\xaf\x27\x1c", "7z", "zip or gz"),
+    (b"Rar!", "RAR", "zip or gz"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard", "gz"),
+    (b"{\\rtf", "RTF", "DOCX or plain text"),
+    (b"Obj\x01", "Avro", "CSV or JSON Lines"),
+    (b"ORC", "ORC", "CSV"),
+    (b"\x89HDF\r\n\x1a\n", "HDF5", "CSV"),
+    (b"ARROW1", "Arrow", "CSV"),
+)
+_MEDIA = ((b"ID3", "an audio file"), (b"OggS", "an audio file"), (b"fLaC", "an audio file"), (b"\x1aE\xdf\xa3", "a video file"))
+
+
+def sniff(source: Source) -> str:
+    """The kind by content; ``Refusal`` for what is known and cannot be a table.
+
+    TEXT stands for everything that is text: telling CSV from JSON from a log is
+    the text readers' work.
+    """
+    head = source.head(4096)
+    if not head:
+        raise Refusal("empty")
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature):
+            return kind
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _in_zip(io.BytesIO(source.data())) if source.size < 0 or not _seekable(source) else _in_zip(source.open())
+    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return _in_ole(source)
+    _refuse_known(head)
+    if _is_binary(head):
+        raise Refusal("binary")
+    return TEXT
+
+
+def _refuse_known(head: bytes) -> None:
+    for signature, name in _PICTURES:
+        if head.startswith(signature):
+            raise Refusal("picture", kind=name)
+    if head.startswith(b"BM") and len(head) > 26 and head[6:10] == b"\x00\x00\x00\x00":
+        raise Refusal("picture", kind="BMP")
+    if head.startswith(b"RIFF") and head[8:12] in (b"WEBP", b"WAVE", b"AVI "):
+        if head[8:12] == b"WEBP":
+            raise Refusal("picture", kind="WebP")
+        raise Refusal("media", kind="an audio or video file")
+    if head[4:8] == b"ftyp":
+        if head[8:12] in (b"heic", b"heix", b"mif1", b"avif"):
+            raise Refusal("picture", kind="HEIC or AVIF")
+        raise Refusal("media", kind="an audio or video file")
+    for signature, name in _PROGRAMS:
+        if head.startswith(signature) and (signature != b"MZ" or b"\x00" in head[:64]):
+            raise Refusal("executable", kind=name)
+    for signature, name in _MEDIA:
+        if head.startswith(signature):
+            raise Refusal("media", kind=name)
+    for signature, name, instead in _OTHERS:
+        if head.startswith(signature):
+            raise Refusal("unreadable", kind=name, instead=instead)
+    if head[257:262] == b"ustar":
+        raise Refusal("unreadable", kind="tar", instead="zip")
+    if head.lstrip()[:512].lower().startswith((b"<svg", b"<?xml")) and b"<svg" in head.lower():
+        raise Refusal("picture", kind="SVG")
+
+
+def _is_binary(head: bytes) -> bool:
+    """Too many control characters for a text in any encoding that is read."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
+        return False
+    nuls = head.count(0)
+    if nuls > 0.2 * len(head):  # UTF-16 or UTF-32 without a mark: zeros in one place
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        return not (max(even, odd) > 3 * min(even, odd) and min(even, odd) < 0.05 * len(head))
+    control = sum(head.count(c) for c in (*range(2, 9), 14, 15, *range(16, 26), 127)) + nuls
+    return control > 0.02 * len(head) + 2
+
+
+def open_zip(f: BinaryIO, kind: str = "zip") -> zipfile.ZipFile:
+    """A zip's directory, or the refusal that says what is wrong with it."""
+    try:
+        return zipfile.ZipFile(f)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise Refusal("truncated_archive", kind=kind) from error
+
+
+def _seekable(source: Source) -> bool:
+    with source.open() as f:
+        return f.seekable()
+
+
+def _in_zip(f: BinaryIO) -> str:
+    with f, open_zip(f) as archive:
+        names = {info.filename for info in archive.infolist()[:100_000]}
+        if "[Content_Types].xml" in names:
+            if "xl/workbook.xml" in names:
+                return XLSM if "xl/vbaProject.bin" in names else XLSX
+            if "xl/workbook.bin" in names:
+                raise Refusal("unreadable", kind="XLSB", instead="XLSX")
+            if any(n.startswith("word/") for n in names):
+                return DOCX
+            if any(n.startswith("ppt/") for n in names):
+                raise Refusal("unreadable", kind="PowerPoint", instead="the data behind it, as CSV or Excel,")
+            if any(n.startswith("xl/") for n in names):
+                return XLSX
+        if "mimetype" in names and "content.xml" in names:
+            with archive.open("mimetype") as m:
+                media = m.read(100)
+            if b"spreadsheet" in media:
+                return ODS
+            raise Refusal("unreadable", kind="OpenDocument", instead="DOCX or ODS")
+    return ZIP
+
+
+def _in_ole(source: Source) -> str:
+    """An old Office file: its streams' names tell which (as UTF-16)."""
+    with source.open() as f:
+        data = f.read(1 << 22)
+    if "EncryptedPackage".encode("utf-16-le") in data:
+        raise Refusal("password", kind="Office")
+    if "Workbook".encode("utf-16-le") in data or "Book\x00".encode("utf-16-le") in data:
+        return XLS
+    if "WordDocument".encode("utf-16-le") in data:
+        raise Refusal("unreadable", kind="DOC", instead="DOCX")
+    raise Refusal("unreadable", kind="old Office", instead="XLSX or CSV")
