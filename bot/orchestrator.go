@@ -69,6 +69,7 @@ type Retention struct {
 // Timing holds the waits of the core; 0 takes the default.
 type Timing struct {
 	Grace    time.Duration // for running work at shutdown; 20 s
+	Stop     time.Duration // for what Grace was too short for, once it is told to stop; 10 s
 	Cancel   time.Duration // for a cancelled run before it is ended without it; 2 s
 	Settle   time.Duration // before an unsure delivery is looked up; 2 s
 	Retry    time.Duration // the first wait after a failure; 1 s
@@ -171,6 +172,7 @@ func (opts *OrchestratorOptions) setDefaults() {
 	orDefault(&l.Attempts, 10)
 	orDefault(&l.Deliveries, 8)
 	orDefault(&t.Grace, 20*time.Second)
+	orDefault(&t.Stop, 10*time.Second)
 	orDefault(&t.Cancel, 2*time.Second)
 	orDefault(&t.Settle, 2*time.Second)
 	orDefault(&t.Retry, time.Second)
@@ -234,7 +236,7 @@ func (o *Orchestrator) drain(stopped <-chan struct{}, stop context.CancelCauseFu
 	}
 	o.log.Info("left to the next start: work did not end in time", "grace", o.opts.Timing.Grace)
 	stop(errShutdown)
-	timer.Reset(o.opts.Timing.Grace)
+	timer.Reset(o.opts.Timing.Stop)
 	select {
 	case <-stopped:
 		return nil

@@ -10,6 +10,7 @@ import (
 // one call at a time. It is best effort.
 type reporter struct {
 	o       *Orchestrator
+	id      string // of the task
 	channel Channel
 	wake    chan struct{} // holds at most one signal
 
@@ -31,7 +32,7 @@ func (o *Orchestrator) reporterOf(task Task) *reporter {
 	r := o.reporter[task.ID]
 	if r == nil {
 		r = &reporter{
-			o: o, channel: o.opts.Channels[task.Event.Origin.Adapter], task: task,
+			o: o, id: task.ID, channel: o.opts.Channels[task.Event.Origin.Adapter], task: task,
 			wake: make(chan struct{}, 1),
 		}
 		o.reporter[task.ID] = r
@@ -48,7 +49,7 @@ func (o *Orchestrator) dropReporter(task string) {
 // report implements Run.Report: it never blocks on the platform.
 func (r *reporter) report(p Progress) {
 	redact := r.o.opts.Redactor
-	p.Task, p.State, p.Now = r.task.ID, TaskRunning, redact.Text(p.Now)
+	p.Task, p.State, p.Now = r.id, TaskRunning, redact.Text(p.Now)
 	todo := make([]TodoItem, 0, len(p.Todo))
 	for _, item := range p.Todo {
 		todo = append(todo, TodoItem{Text: redact.Text(item.Text), Done: item.Done})
