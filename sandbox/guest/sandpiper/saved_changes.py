@@ -1,0 +1,94 @@
+"""What changed since the last runs of a saved report."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from typing import Any
+
+_FEW = 4  # runs from which a usual range can be told
+_STEP = 0.2  # without one, a movement worth telling
+
+_TEXTS = {
+    "en": {
+        "head": "**Compared with last time:**",
+        "none": "**Compared with last time:** nothing moved beyond the usual.",
+        "moved": "{name}: {old} → {new} ({change:+.0%})",
+        "usual": ", beyond the usual {low}–{high}",
+        "word": "{name}: {old} → {new}",
+    },
+    "ru": {
+        "head": "**По сравнению с прошлым разом:**",
+        "none": "**По сравнению с прошлым разом:** ничего необычного.",
+        "moved": "{name}: {old} → {new} ({change:+.0%})",
+        "usual": ", обычно {low}–{high}",
+        "word": "{name}: {old} → {new}",
+    },
+}
+
+
+def changes(words: str, figures: list[dict[str, Any]], today: dict[str, str], earlier: list[str], language: str) -> str:
+    """The opening of a report: figures that moved more than they usually do.
+
+    ``earlier`` are the answers of the last runs, newest last; their figures are
+    read back through the report's own words.
+    """
+    runs = [past for text in earlier if (past := read_back(words, text))]
+    if not runs:
+        return ""
+    text = _TEXTS.get(language, _TEXTS["en"])
+    rows = [row for f in figures if f["id"] in today and (row := _row(f, today[f["id"]], [r[f["id"]] for r in runs if f["id"] in r], text, words))]
+    if not rows:
+        return text["none"]
+    return "\n".join([text["head"], *(f"- {row}" for row in dict.fromkeys(rows))])
+
+
+def read_back(words: str, answer: str) -> dict[str, str] | None:
+    """The figures of an answer that was made from these words."""
+    parts = re.split(r"\{\{(f\d+)\}\}", words.strip())
+    pattern = "".join(re.escape(p) if i % 2 == 0 else ("(.{1,60}?)") for i, p in enumerate(parts))
+    m = re.search(pattern + r"\s*\Z", answer.strip(), re.DOTALL)
+    if not m:
+        return None
+    return dict(zip(parts[1::2], m.groups(), strict=True))
+
+
+def _value(text: str, figure: dict[str, Any]) -> float | None:
+    plain = text.replace(figure["thousands"], "") if figure["thousands"] else text
+    if figure["decimal"] != ".":
+        plain = plain.replace(figure["decimal"], ".")
+    try:
+        return float(plain.replace("\u2212", "-"))
+    except ValueError:
+        return None
+
+
+def _row(figure: dict[str, Any], new: str, past: list[str], text: dict[str, str], words: str) -> str | None:
+    if not past or new == past[-1]:
+        return None
+    name = _name(figure, words)
+    if figure["kind"] == "word":
+        return text["word"].format(name=name, old=past[-1], new=new)
+    value, values = _value(new, figure), [v for p in past if (v := _value(p, figure)) is not None]
+    if value is None or not values or values[-1] == 0:
+        return None
+    change = value / values[-1] - 1
+    if len(values) < _FEW:
+        if abs(change) < _STEP:
+            return None
+        return text["moved"].format(name=name, old=past[-1], new=new, change=change)
+    middle, spread = statistics.fmean(values), statistics.stdev(values)
+    low, high = min(*values, middle - 2 * spread), max(*values, middle + 2 * spread)
+    if low <= value <= high:
+        return None
+    row = text["moved"].format(name=name, old=past[-1], new=new, change=change)
+    return row + text["usual"].format(low=f"{low:,.0f}", high=f"{high:,.0f}")
+
+
+def _name(figure: dict[str, Any], words: str) -> str:
+    """What a figure is called: its label, or the words before it in the answer."""
+    if figure["label"]:
+        return str(figure["label"])
+    before = words.split("{{" + figure["id"] + "}}")[0]
+    before = re.sub(r"\{\{f\d+\}\}", "…", before).split("\n")[-1]
+    return re.sub(r"[*_`#|>-]+", "", before).strip()[-40:].strip(" :=") or figure["id"]
