@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,10 +39,13 @@ type Report struct {
 
 // Figure says where a part of the answer comes from: the Nth number of the line
 // that begins with Label in a program's output, or, where no label tells lines
-// apart, of line Line of Lines.
+// apart, of line Line of Lines. A Label may hold the placeholder of a word: the
+// number then follows the word ("{{f2}}" is whoever leads today).
 type Figure struct {
-	ID      string `json:"id"`
-	Kind    string `json:"kind"`    // "number" or "word"
+	ID string `json:"id"`
+	// Kind is "number", "word", or "guard": a word that the answer states in a
+	// way that cannot be filled in, so that a run where it differs is refused.
+	Kind    string `json:"kind"`
 	Program int    `json:"program"` // counted from 1
 	Label   string `json:"label"`
 	Line    int    `json:"line"`
@@ -53,6 +57,8 @@ type Figure struct {
 	Thousands string  `json:"thousands"`
 	Decimal   string  `json:"decimal"`
 	Text      string  `json:"text"` // as it stood in the first answer
+	// Name is what the printed line calls it, for "compared with last time".
+	Name string `json:"name"`
 }
 
 // definition is assets/report.json, which the guest's saved.py reads.
@@ -104,7 +110,7 @@ func Make(s Source) (Report, error) {
 		return Report{}, err
 	}
 	template, found, loose := templateOf(s.Task.Outcome.Message, programs, words)
-	if len(found) == 0 {
+	if !slices.ContainsFunc(found, func(f Figure) bool { return f.Kind == "number" }) {
 		return Report{}, ErrNoFigures
 	}
 	def := definition{
@@ -129,7 +135,7 @@ func Make(s Source) (Report, error) {
 
 // shape reads columns and types out of a profile, and the category values
 // whose place in the answer may change.
-func shape(profile json.RawMessage) ([]input, []string, error) {
+func shape(profile json.RawMessage) ([]input, [][]string, error) {
 	var p struct {
 		Files []struct {
 			Name    string
@@ -147,16 +153,18 @@ func shape(profile json.RawMessage) ([]input, []string, error) {
 		}
 	}
 	var inputs []input
-	var words []string
+	var words [][]string // by column
 	for _, f := range p.Files {
 		t := table{Kind: f.Kind}
 		for _, c := range f.Columns {
 			t.Columns = append(t.Columns, column{c.Name, c.Type})
+			var values []string
 			for _, top := range c.Top {
 				if w, ok := top.Value.(string); ok && c.Type == "text" && word.MatchString(w) {
-					words = append(words, w)
+					values = append(values, w)
 				}
 			}
+			words = append(words, values)
 		}
 		if n := len(inputs); n > 0 && inputs[n-1].Name == f.Name {
 			inputs[n-1].Tables = append(inputs[n-1].Tables, t)
@@ -177,28 +185,23 @@ type part struct {
 }
 
 // templateOf replaces what programs printed by placeholders.
-func templateOf(answer string, programs []bot.Program, words []string) (string, []Figure, []string) {
-	outputs := read(programs)
+func templateOf(answer string, programs []bot.Program, columns [][]string) (string, []Figure, []string) {
+	printed := read(programs)
 	var parts []part
 	var loose []string
 	for _, f := range figures.In(answer) {
 		shown := digits.FindString(answer[f.Start:f.End])
 		start := f.Start + strings.Index(answer[f.Start:f.End], shown)
-		if found, ok := outputs.number(shown, strings.ContainsAny(answer[f.Start:f.End], "%")); ok {
+		if found, ok := printed.number(shown, strings.Contains(answer[f.Start:f.End], "%")); ok {
 			parts = append(parts, part{start, start + len(shown), found})
 			continue
 		}
 		loose = append(loose, f.Text)
 	}
-	for _, w := range slices.Compact(slices.Sorted(slices.Values(words))) {
-		for _, at := range wordIn(answer, w) {
-			inside := slices.ContainsFunc(parts, func(p part) bool { return at < p.end && at+len(w) > p.start })
-			if found, ok := outputs.word(w); ok && !inside {
-				parts = append(parts, part{at, at + len(w), found})
-			}
-		}
-	}
+	words, guards := wordsOf(answer, printed, columns, parts)
+	parts = append(parts, words...)
 	slices.SortFunc(parts, func(a, b part) int { return a.start - b.start })
+
 	var b strings.Builder
 	var found []Figure
 	last := 0
@@ -210,7 +213,62 @@ func templateOf(answer string, programs []bot.Program, words []string) (string, 
 		found = append(found, p.figure)
 	}
 	b.WriteString(answer[last:])
-	return b.String(), found, loose
+	follow(found)
+	for i := range guards {
+		guards[i].ID = fmt.Sprintf("g%d", i+1)
+	}
+	return b.String(), append(found, guards...), loose
+}
+
+// wordsOf finds category values that programs printed as a result ("leader
+// north"). Where the answer names no other value of the column, all its
+// occurrences are that result and move with it. Where it names several, one
+// cannot tell which of them would: the result is guarded instead.
+func wordsOf(answer string, printed outputs, columns [][]string, taken []part) (words []part, guards []Figure) {
+	for _, values := range columns {
+		places := map[string][]int{}
+		for _, w := range values {
+			if at := wordIn(answer, w); len(at) > 0 {
+				places[w] = at
+			}
+		}
+		for _, w := range slices.Sorted(maps.Keys(places)) {
+			found, ok := printed.word(w)
+			if !ok {
+				continue
+			}
+			if len(places) > 1 {
+				found.Kind, found.Text = "guard", w
+				guards = append(guards, found)
+				continue
+			}
+			for _, at := range places[w] {
+				if !slices.ContainsFunc(taken, func(p part) bool { return at < p.end && at+len(w) > p.start }) {
+					words = append(words, part{at, at + len(w), found})
+				}
+			}
+		}
+	}
+	return words, guards
+}
+
+// follow ties numbers to moving words: a line that is found by the leader's
+// name is found by the name of today's leader.
+func follow(found []Figure) {
+	for i := range found {
+		if found[i].Kind != "number" || found[i].Label == "" {
+			continue
+		}
+		for _, w := range found {
+			if w.Kind != "word" {
+				continue
+			}
+			for _, at := range slices.Backward(wordIn(found[i].Label, w.Text)) {
+				found[i].Label = found[i].Label[:at] + "{{" + w.ID + "}}" + found[i].Label[at+len(w.Text):]
+				found[i].Name = found[i].Label
+			}
+		}
+	}
 }
 
 // wordIn returns where w stands as a whole word.

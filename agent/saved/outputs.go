@@ -85,6 +85,7 @@ func value(text string) (float64, bool) {
 // anchor makes a figure of a place in a line.
 func (l line) anchor(kind string, nth int) Figure {
 	f := Figure{Kind: kind, Program: l.program, Line: l.at, Lines: l.of, Nth: nth, Decimal: ".", Factor: 1}
+	f.Name = l.label
 	if l.unique {
 		f.Label = l.label
 	}
@@ -178,7 +179,7 @@ func (o outputs) word(w string) (Figure, bool) {
 			// that only the words before it may anchor it; those are its place.
 			if have == w && nth > 0 {
 				f := l.anchor("word", nth)
-				f.Label = ""
+				f.Label, f.Name = "", strings.Join(l.words[:nth], " ")
 				return f, true
 			}
 		}

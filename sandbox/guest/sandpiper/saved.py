@@ -36,6 +36,7 @@ _TEXTS = {
         "type": "column “{column}” was {old} and is {new}",
         "figure": "the figure after “{label}” was not printed this time",
         "lines": "program {program} printed {new} lines instead of {old}, so its figures cannot be told apart",
+        "word": "the report's words say “{old}” where it is “{new}” now",
         "failed": "The report “{name}” failed in its program {program}: {why}",
     },
     "ru": {
@@ -46,6 +47,7 @@ _TEXTS = {
         "type": "столбец «{column}» был {old}, а стал {new}",
         "figure": "число после «{label}» в этот раз не напечатано",
         "lines": "программа {program} напечатала строк: {new} вместо {old}, и её числа не различить",
+        "word": "в тексте отчёта сказано «{old}», а теперь это «{new}»",
         "failed": "Отчёт «{name}» прервался в программе {program}: {why}",
     },
 }
@@ -145,9 +147,14 @@ class Report:
         self._close()
         values: dict[str, str] = {}
         what: list[str] = []
-        for figure in self.made["figures"]:
-            found = self._find(figure, what)
-            if found is not None:
+        # Words first: the labels of numbers may name them.
+        for figure in sorted(self.made["figures"], key=lambda f: f["kind"] == "number"):
+            label = re.sub(r"\{\{(f\d+)\}\}", lambda m: values.get(m[1], m[0]), figure["label"])
+            found = self._find({**figure, "label": label}, what)
+            if figure["kind"] == "guard":
+                if found is not None and found != figure["text"]:
+                    what.append(self.text["word"].format(old=figure["text"], new=found))
+            elif found is not None:
                 values[figure["id"]] = write(found, figure)
         if what:
             self.drifted(list(dict.fromkeys(what)))
@@ -185,7 +192,7 @@ def begin(script: str) -> Report:
 
 def tokens(line: str, kind: str) -> list[Any]:
     """The numbers of a line, or its words."""
-    if kind == "word":
+    if kind in ("word", "guard"):
         return [w for w in re.split(r"[\s,;:|()\[\]]+", line) if w and not re.fullmatch(r"[-+.\d%$€£]+", w)]
     return [number(m[0]) for m in _NUMBER.finditer(line)]
 

@@ -37,7 +37,7 @@ def changes(words: str, figures: list[dict[str, Any]], today: dict[str, str], ea
     if not runs:
         return ""
     text = _TEXTS.get(language, _TEXTS["en"])
-    rows = [row for f in figures if f["id"] in today and (row := _row(f, today[f["id"]], [r[f["id"]] for r in runs if f["id"] in r], text, words))]
+    rows = [row for f in figures if f["id"] in today and (row := _row(f, today, [r[f["id"]] for r in runs if f["id"] in r], text))]
     if not rows:
         return text["none"]
     return "\n".join([text["head"], *(f"- {row}" for row in dict.fromkeys(rows))])
@@ -63,10 +63,11 @@ def _value(text: str, figure: dict[str, Any]) -> float | None:
         return None
 
 
-def _row(figure: dict[str, Any], new: str, past: list[str], text: dict[str, str], words: str) -> str | None:
+def _row(figure: dict[str, Any], today: dict[str, str], past: list[str], text: dict[str, str]) -> str | None:
+    new = today[figure["id"]]
     if not past or new == past[-1]:
         return None
-    name = _name(figure, words)
+    name = _name(figure, today)
     if figure["kind"] == "word":
         return text["word"].format(name=name, old=past[-1], new=new)
     value, values = _value(new, figure), [v for p in past if (v := _value(p, figure)) is not None]
@@ -85,10 +86,6 @@ def _row(figure: dict[str, Any], new: str, past: list[str], text: dict[str, str]
     return row + text["usual"].format(low=f"{low:,.0f}", high=f"{high:,.0f}")
 
 
-def _name(figure: dict[str, Any], words: str) -> str:
-    """What a figure is called: its label, or the words before it in the answer."""
-    if figure["label"]:
-        return str(figure["label"])
-    before = words.split("{{" + figure["id"] + "}}")[0]
-    before = re.sub(r"\{\{f\d+\}\}", "…", before).split("\n")[-1]
-    return re.sub(r"[*_`#|>-]+", "", before).strip()[-40:].strip(" :=") or figure["id"]
+def _name(figure: dict[str, Any], today: dict[str, str]) -> str:
+    """What the printed line calls a figure, with today's words in it."""
+    return re.sub(r"\{\{(f\d+)\}\}", lambda m: today.get(m[1], "…"), figure["name"]) or figure["id"]
