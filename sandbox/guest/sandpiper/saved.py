@@ -190,6 +190,20 @@ def begin(script: str) -> Report:
     return Report(script)
 
 
+def again(script: str, program: str) -> None:
+    """Run another skill's program on today's files with the request that was saved."""
+    import runpy
+
+    report = Report(script)
+    asked = {**report.today, "request": report.made["request"], "skill": report.made["name"]}
+    with open(os.path.join(_EXCHANGE, "request.json"), "w", encoding="utf-8") as f:
+        json.dump(asked, f, ensure_ascii=False)
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(script))), program)
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(path))
+    runpy.run_path(path, run_name="__main__")
+
+
 def tokens(line: str, kind: str) -> list[Any]:
     """The numbers of a line, or its words."""
     if kind in ("word", "guard"):
