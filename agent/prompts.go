@@ -60,13 +60,13 @@ func render(name string, data any) (string, error) {
 
 // index lists the skills that an agent may read; names nil lists all.
 func (t *task) index(names []string) string {
-	all := t.a.o.Skills.List()
+	all := t.skills().List()
 	if names == nil {
 		return strings.TrimSpace(skills.Index(all, skillTokens))
 	}
 	var given []skills.Skill
 	for _, name := range names {
-		if s, err := t.a.o.Skills.Get(name); err == nil {
+		if s, err := t.skills().Get(name); err == nil {
 			given = append(given, s)
 		}
 	}

@@ -69,7 +69,7 @@ func (s *saving) runSaved(id, name, file, content string) bot.Outcome {
 	}
 	s.options.Skills, s.options.Model = c, nil
 	task := s.task(id, "run "+name, s.input(file, []byte(content)))
-	task.Event.Options.Skill = name
+	task.Event.Options.Skill, task.Event.Actor.ID = name, "slack:U1"
 	return s.must(task)
 }
 
@@ -161,5 +161,33 @@ func TestSavedNamesAndVersions(t *testing.T) {
 	partial.Outcome = &o
 	if _, err := s.save(partial, "part", "slack:U1", false); !errors.Is(err, agent.ErrNotSavable) {
 		t.Errorf("a partial answer: %v", err)
+	}
+}
+
+// A saved report is its owner's: nobody else can run it, or learn that it is
+// there.
+func TestSavedReportIsItsOwners(t *testing.T) {
+	s := newSaving(t)
+	if _, err := s.save(s.answered("01A", "Revenue was 1,250.50.", computed), "mine", "slack:C1", false); err != nil {
+		t.Fatal(err)
+	}
+	c, err := skills.Load(skills.Options{Builtin: skills.Builtin(), Saved: s.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.options.Skills, s.options.Model = c, nil
+	for i, k := range []struct {
+		actor, place string
+		may          bool
+	}{{"slack:U1", "slack:C2", false}, {"slack:U9", "slack:C1", true}, {"slack:C1", "slack:C2", true}, {"", "", false}} {
+		task := s.task("02"+string(rune('A'+i)), "run it", s.input("sales.csv", []byte("region,amount\nnorth,7\n")))
+		task.Event.Options.Skill, task.Event.Actor.ID, task.Event.Origin.Place = "mine", k.actor, k.place
+		o := s.must(task)
+		if (o.State == bot.TaskDone) != k.may {
+			t.Errorf("%s in %s: %s: %s", k.actor, k.place, o.State, o.Message)
+		}
+		if !k.may && (o.Error == nil || o.Error.Kind != "skill") {
+			t.Errorf("%s in %s: %+v", k.actor, k.place, o.Error)
+		}
 	}
 }

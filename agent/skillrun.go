@@ -23,7 +23,7 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 		name = recordedSkill(steps)
 	}
 	if name != "" {
-		skill, err := t.a.o.Skills.Get(name)
+		skill, err := t.skills().Get(name)
 		if err != nil {
 			return skill, &bot.TaskError{Kind: "skill", Message: fmt.Sprintf(t.words.UnknownSkill, code(name)), Hint: t.words.UnknownSkillHint}
 		}
@@ -41,7 +41,7 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 			inputs = append(inputs, skills.Input{Name: in.Name, MediaType: in.MediaType})
 		}
 	}
-	choice := t.a.o.Skills.Choose(t.run.Task.Event.Text, inputs)
+	choice := t.skills().Choose(t.run.Task.Event.Text, inputs)
 	if choice.Skill.Name != "" && !choice.Unsure {
 		return choice.Skill, nil
 	}

@@ -17,7 +17,7 @@ type skillArgs struct {
 
 func readSkillTool() (*tool, error) {
 	return makeTool("read_skill", func(_ context.Context, l *loop, args skillArgs) (observation, error) {
-		skill, err := l.t.a.o.Skills.Get(args.Name)
+		skill, err := l.t.skills().Get(args.Name)
 		if err != nil || !l.maySkill(args.Name) {
 			return failed("There is no skill %s here. The names stand in the index of skills.", code(cleanLine(args.Name, 80))), nil
 		}

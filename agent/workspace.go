@@ -167,7 +167,7 @@ func (w *workspace) replay(ctx context.Context, e entry) error {
 		}
 		return w.keepLong(ctx, out)
 	case e.skill != "":
-		skill, err := w.t.a.o.Skills.Get(e.skill)
+		skill, err := w.t.skills().Get(e.skill)
 		if err != nil {
 			return nil // it was removed since: programs that need it say so
 		}

@@ -60,7 +60,8 @@ func (c *Catalogue) Choose(request string, inputs []Input) Choice {
 	words := tokenize(request)
 	var fits, lacking []scored
 	for _, s := range c.List() {
-		if !s.Runnable() {
+		// Saved reports are run by their names, by those whose they are.
+		if !s.Runnable() || s.Source == SourceSaved {
 			continue
 		}
 		r := score(s, words, inputs)
