@@ -104,6 +104,9 @@ type Options struct {
 	// Schedule names the schedule that fired, for "compared with last time".
 	Schedule string `json:"schedule,omitempty"`
 	DryRun   bool   `json:"dry_run,omitempty"` // post to the asker only
+	// KnownFailure is a failure that the places have been told already: the
+	// same once more is recorded and not told again.
+	KnownFailure string `json:"known_failure,omitempty"`
 }
 
 // Ticket is what Submit answers.

@@ -166,6 +166,9 @@ func (o *Orchestrator) owed(t *Task) []Delivery {
 	out := t.Outcome
 	message := out.text()
 	places, barred := o.places(t)
+	if known := t.Event.Options.KnownFailure; known != "" && t.State == TaskFailed && out.Error != nil && out.Error.Message == known {
+		places = nil // they know
+	}
 	if len(barred) > 0 {
 		message = strings.TrimSpace(message + "\n\nNot sent to " + strings.Join(barred, ", ") + ": the policy of this place does not allow it.")
 	}

@@ -402,3 +402,24 @@ func TestAMisbehavingFetch(t *testing.T) {
 		t.Errorf("input: %+v", task.Inputs[0])
 	}
 }
+
+func TestAKnownFailureIsNotToldAgain(t *testing.T) {
+	for _, c := range []struct {
+		known string
+		tells bool
+	}{{"", true}, {"the engine is down", false}, {"another", true}} {
+		w := newWorld(t, func(context.Context, bot.Run) (bot.Outcome, error) {
+			return bot.Outcome{State: bot.TaskFailed, Error: &bot.TaskError{Kind: "engine", Message: "the engine is down"}}, nil
+		})
+		event := request("k1", "alice", "report")
+		event.Options.KnownFailure = c.known
+		ticket, err := w.Submit(t.Context(), event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.settle(ticket.Task)
+		if got := len(withoutProgress(w.platform.messages())) > 0; got != c.tells {
+			t.Errorf("known %q: told %t, want %t", c.known, got, c.tells)
+		}
+	}
+}

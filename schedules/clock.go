@@ -238,7 +238,7 @@ func (c *Clock) event(s Schedule, due time.Time) bot.Event {
 		Text:       s.Request,
 		Inputs:     s.Inputs,
 		Also:       s.To[1:],
-		Options:    bot.Options{Skill: s.Skill, Schedule: s.Name},
+		Options:    bot.Options{Skill: s.Skill, Schedule: s.Name, KnownFailure: s.Failure},
 		NeedsRight: s.From == FromChat,
 		Scheduled:  true,
 		Received:   c.Time.Now(),

@@ -338,6 +338,9 @@ func TestFailuresInARowPauseAndRecoveryIsTold(t *testing.T) {
 		if s.State != Paused || len(w.events) != PauseAfter || len(w.notices) != 1 || !strings.Contains(w.notices[0], "no engine") {
 			t.Fatalf("%+v after %d runs, notices %q", s, len(w.events), w.notices)
 		}
+		if first, second := w.events[0].Options.KnownFailure, w.events[1].Options.KnownFailure; first != "" || second != "no engine" {
+			t.Errorf("known failures %q, %q: the second run must not tell the same again", first, second)
+		}
 		service := NewService(clock, Limits{})
 		if _, err := service.Resume(t.Context(), "hourly"); err != nil {
 			t.Fatal(err)
