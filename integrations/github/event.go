@@ -123,7 +123,7 @@ func beforeEdit(changes *github.EditChange) *string {
 func fromComment(repository *github.Repository, issue *github.Issue, comment *github.IssueComment) *happening {
 	return &happening{
 		kind: inComment, id: comment.GetID(), body: comment.GetBody(), link: comment.GetHTMLURL(),
-		repository: repository, number: issue.GetNumber(), pull: issue.IsPullRequest(), author: comment.GetUser(),
+		repository: repository, number: issue.GetNumber(), pull: issue.GetPullRequestLinks() != nil, author: comment.GetUser(),
 		issueBody: issue.GetBody(), created: comment.GetCreatedAt().Time, updated: comment.GetUpdatedAt().Time,
 	}
 }
@@ -143,7 +143,7 @@ func fromReview(repository *github.Repository, number int, comment *github.PullR
 func fromIssue(repository *github.Repository, issue *github.Issue) *happening {
 	return &happening{
 		kind: inIssue, id: issue.GetID(), body: issue.GetBody(), title: issue.GetTitle(), link: issue.GetHTMLURL(),
-		repository: repository, number: issue.GetNumber(), pull: issue.IsPullRequest(), author: issue.GetUser(),
+		repository: repository, number: issue.GetNumber(), pull: issue.GetPullRequestLinks() != nil, author: issue.GetUser(),
 		created: issue.GetCreatedAt().Time, updated: issue.GetUpdatedAt().Time,
 	}
 }

@@ -54,6 +54,7 @@ func read(body, handle string) reading {
 	r := &reader{source: []byte(body), handle: handle}
 	parser := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()
 	_ = ast.Walk(parser.Parse(text.NewReader(r.source)), r.visit)
+	r.flush()
 	out := r.out
 	out.called = len(r.mentions) > 0
 	out.text = r.withoutMentions()
@@ -72,12 +73,16 @@ type reader struct {
 	handle   string
 	mentions [][2]int // offsets in source
 	html     int      // open HTML tags that quote
+	run      [2]int   // a stretch of plain text, not yet looked through
 	out      reading
 }
 
 func (r *reader) visit(node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
+	}
+	if node.Type() == ast.TypeBlock {
+		r.flush()
 	}
 	switch n := node.(type) {
 	case *ast.Blockquote, *ast.CodeBlock:
@@ -92,6 +97,7 @@ func (r *reader) visit(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		}
 		return ast.WalkSkipChildren, nil
 	case *ast.RawHTML:
+		r.flush()
 		for i := range n.Segments.Len() {
 			segment := n.Segments.At(i)
 			r.tags(segment.Value(r.source))
@@ -119,10 +125,40 @@ func (r *reader) visit(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		return ast.WalkSkipChildren, nil
 	case *ast.Text:
 		if r.html == 0 {
-			r.plain(n.Segment.Start, n.Segment.Stop)
+			r.extend(n.Segment.Start, n.Segment.Stop)
 		}
 	}
 	return ast.WalkContinue, nil
+}
+
+// extend adds a piece of text to the run. The parser cuts text at every
+// character that might mean something, and takes the stars of "data/*.csv and
+// data/*.json" for emphasis: pieces with nothing but such between them are
+// one.
+func (r *reader) extend(from, to int) {
+	if from >= r.run[1] && r.run[1] > 0 && strings.Trim(string(r.source[r.run[1]:from]), "*_~") == "" {
+		r.run[1] = to
+		return
+	}
+	r.flush()
+	r.run = [2]int{from, to}
+}
+
+func (r *reader) flush() {
+	if r.run[1] > r.run[0] {
+		r.plain(r.run[0], r.run[1])
+	}
+	r.run = [2]int{}
+}
+
+// bare takes a word out of its punctuation and emphasis.
+func bare(word string) string {
+	word = strings.Trim(word, ".,;:!?'\"()[]{}<>«»“”„")
+	inner := strings.Trim(word, "*_~")
+	if around := strings.Index(word, inner); inner != "" && around > 0 && strings.HasSuffix(word, word[:around]) {
+		return inner
+	}
+	return word
 }
 
 // tags counts HTML tags that quote; comments and other tags do not matter.
@@ -158,7 +194,7 @@ func (r *reader) plain(from, to int) {
 	}
 	rest := linkPattern.ReplaceAllString(segment, " ")
 	for _, word := range strings.Fields(rest) {
-		r.out.names = append(r.out.names, strings.Trim(word, ".,;:!?'\"()[]{}<>«»“”„"))
+		r.out.names = append(r.out.names, bare(word))
 	}
 	mention := "@" + r.handle
 	for at := from; ; {
@@ -186,7 +222,7 @@ func (r *reader) freeBefore(at int) bool {
 	if at == 0 {
 		return true
 	}
-	return !unicode.IsLetter(before) && !unicode.IsDigit(before) && !strings.ContainsRune(`_/.-+=@\%#&~`+"`", before) && !unicode.Is(unicode.Cf, before)
+	return !unicode.IsLetter(before) && !unicode.IsDigit(before) && !strings.ContainsRune(`_/.-+=@\%#&`+"`", before) && !unicode.Is(unicode.Cf, before)
 }
 
 func (r *reader) freeAfter(at int) bool {

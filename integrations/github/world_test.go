@@ -43,7 +43,7 @@ func (r runner) Run(ctx context.Context, run bot.Run) (bot.Outcome, error) { ret
 
 // world is the fake GitHub, and lives of the bot over one data folder.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	hub    *githubtest.Server
 	hookID int64
 	dir    string
@@ -88,7 +88,7 @@ type setup struct {
 	runner     runner
 }
 
-func newWorld(t *testing.T, with setup) *world {
+func newWorld(t testing.TB, with setup) *world {
 	t.Helper()
 	w := &world{t: t, log: &logged{}, dir: t.TempDir(), runner: with.runner, adapt: with.adapt, tune: with.tune, clock: &clock{}, app: with.app}
 	t.Cleanup(func() {
@@ -320,3 +320,27 @@ func (l *logged) String() string {
 	defer l.mu.Unlock()
 	return l.buffer.String()
 }
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// newBenchWorld has a bot whose tasks end at once and say nothing.
+func newBenchWorld(t testing.TB) *world {
+	w := newWorld(t, setup{
+		tune: func(o *bot.OrchestratorOptions) {
+			o.Limits.WaitingPerActor, o.Limits.WaitingPerConversation = 1e6, 1e6
+			o.Limits.Running = 1
+		},
+		runner: func(ctx context.Context, _ bot.Run) (bot.Outcome, error) {
+			<-ctx.Done() // the queue is what is measured
+			return bot.Outcome{}, context.Cause(ctx)
+		},
+	})
+	return w
+}
+
+// What an adapter needs to be made, and never asks in these tests.
+type (
+	noRecords struct{ bot.Records }
+	noBlobs   struct{ bot.Blobs }
+	noHistory struct{ github.History }
+)
