@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -81,7 +82,9 @@ func (r *reader) visit(node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
-	if node.Type() == ast.TypeBlock {
+	switch node.(type) {
+	case *ast.Text, *ast.Emphasis, *east.Strikethrough:
+	default:
 		r.flush()
 	}
 	switch n := node.(type) {
@@ -97,7 +100,6 @@ func (r *reader) visit(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		}
 		return ast.WalkSkipChildren, nil
 	case *ast.RawHTML:
-		r.flush()
 		for i := range n.Segments.Len() {
 			segment := n.Segments.At(i)
 			r.tags(segment.Value(r.source))

@@ -22,7 +22,7 @@ func payload(action, body string, id int64) []byte {
 	user := map[string]any{"login": "ann", "id": 1, "type": "User"}
 	data, _ := json.Marshal(map[string]any{
 		"action":     action,
-		"issue":      map[string]any{"number": 1, "id": 10, "user": user, "body": "b"},
+		"issue":      map[string]any{"number": id%1000 + 1, "id": 10, "user": user, "body": "b"},
 		"comment":    map[string]any{"id": id, "body": body, "user": user, "created_at": time.Now().UTC().Format(time.RFC3339), "updated_at": time.Now().UTC().Format(time.RFC3339)},
 		"repository": map[string]any{"full_name": repo, "name": "sales", "owner": map[string]any{"login": "octo"}, "default_branch": "main"},
 		"sender":     user,
