@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
 )
 
@@ -62,6 +64,9 @@ func (a *app) submit(ctx context.Context, in submission) (bot.Ticket, error) {
 			request.Conversation = earlier.Event.Origin.Conversation
 		}
 	}
+	if err := refuseEmpty(in.Inputs); err != nil {
+		return bot.Ticket{}, err
+	}
 	// Without an engine the task could only fail: better not to begin.
 	if err := a.boxes.Ready(ctx); err != nil {
 		return bot.Ticket{}, err
@@ -75,6 +80,22 @@ func (a *app) submit(ctx context.Context, in submission) (bot.Ticket, error) {
 		return ticket, &fault.Error{Status: fault.Missing, Message: "the data folder takes no more: " + err.Error(), Hint: "free some space: nothing that was accepted is lost", Err: err}
 	}
 	return ticket, err
+}
+
+// refuseEmpty refuses a request whose files hold nothing at all.
+func refuseEmpty(inputs []bot.InputRef) error {
+	for _, in := range inputs {
+		if in.Size > 0 {
+			return nil
+		}
+	}
+	if len(inputs) == 0 {
+		return nil
+	}
+	return &fault.Error{
+		Status: fault.Failed, Kind: "input", Message: fmt.Sprintf("%s is empty (0 bytes)", term.Line(inputs[0].Name)),
+		Hint: "export it again and send it once it has content",
+	}
 }
 
 // watch streams how a task stands until it has ended, or asks back, and all

@@ -68,11 +68,11 @@ type startOptions struct {
 // start opens the data folder and starts the parts that every first process
 // has. It fails with boltstore.ErrInUse where another process has the folder.
 // What was started is stopped again when a later part fails.
-func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options startOptions) (a *app, err error) {
-	a = &app{loaded: loaded, log: log, life: lifecycle.New(log), since: time.Now(), serves: options.serve}
+func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options startOptions) (_ *app, err error) {
+	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), since: time.Now(), serves: options.serve}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.life.Stop(ctx, stopBound))
+			err = errors.Join(err, a.stop(ctx))
 		}
 	}()
 	a.secrets.Store(&loaded.Secrets)
@@ -101,7 +101,10 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 	a.boxes = newBoxes(boxesOptions{
 		loaded: loaded, owner: a.identity.owner, records: a.store, log: log, point: point, warm: options.serve,
 	})
-	a.life.Defer("sandbox", func(context.Context) error { return a.boxes.Close() })
+	a.life.Defer("sandbox", a.boxes.Close)
+	if err := a.boxes.Sweep(ctx); err != nil {
+		return nil, err
+	}
 	model, err := openModel(loaded, log)
 	if err != nil {
 		return nil, err

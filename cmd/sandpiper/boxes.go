@@ -16,9 +16,14 @@ import (
 	"github.com/sandpiper-bot/sandpiper/sandbox"
 )
 
-// imagesBucket records, by name, the id of the image that sessions may be
-// made from.
-const imagesBucket = "sandbox.images"
+// The buckets of what must be remembered: by name, the id of the image that
+// sessions may be made from; and whether a life that made containers ended
+// without having removed them.
+const (
+	imagesBucket = "sandbox.images"
+	livesBucket  = "sandbox.lives"
+	livesKey     = "open"
+)
 
 // boxes is the sandbox, connected when it is first needed: what needs no
 // engine works without one, and an engine that comes back is found again. It
@@ -75,6 +80,9 @@ func (b *boxes) open(ctx context.Context) (*sandbox.Sandbox, error) {
 		return nil, err
 	}
 	options.ImageID = recorded
+	if err := b.mark(ctx, true); err != nil {
+		return nil, err
+	}
 	opened, err := sandbox.New(bound, options)
 	if err != nil {
 		return nil, err
@@ -93,7 +101,7 @@ func (b *boxes) Ready(ctx context.Context) error {
 	_, err := b.open(ctx)
 	var missing *sandbox.Error
 	if errors.As(err, &missing) {
-		return &fault.Error{Status: fault.Missing, Message: missing.Error(), Hint: missing.Hint, Err: err}
+		return &fault.Error{Status: fault.Missing, Message: missing.Error(), Hint: missing.Hint, Kind: string(missing.Verdict), Err: err}
 	}
 	return err
 }
@@ -115,14 +123,37 @@ func (b *boxes) Replace(ctx context.Context, image, id string) error {
 }
 
 // Close ends all sessions.
-func (b *boxes) Close() error {
+func (b *boxes) Close(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
 	if b.opened == nil {
 		return nil
 	}
-	return b.opened.Close()
+	if err := b.opened.Close(); err != nil {
+		return err
+	}
+	return b.mark(ctx, false)
+}
+
+// Sweep removes what a life that was killed has left, where there is an
+// engine to ask.
+func (b *boxes) Sweep(ctx context.Context) error {
+	record, err := b.records.Get(ctx, livesBucket, livesKey)
+	if errors.Is(err, bot.ErrNotFound) || (err == nil && string(record.Value) == "false") {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("look for an earlier life's containers: %w", err)
+	}
+	if _, err := b.open(ctx); err != nil { // connecting removes them
+		b.log.Warn("containers of an earlier life may be left: the sandbox cannot be reached", "error", err)
+	}
+	return nil
+}
+
+// mark records whether there may be containers.
+func (b *boxes) mark(ctx context.Context, open bool) error {
+	return b.remember(ctx, livesBucket, livesKey, open)
 }
 
 func (b *boxes) recorded(ctx context.Context, image string) (string, error) {
@@ -140,19 +171,21 @@ func (b *boxes) recorded(ctx context.Context, image string) (string, error) {
 }
 
 func (b *boxes) record(ctx context.Context, image, id string) error {
-	var revision uint64
-	record, err := b.records.Get(ctx, imagesBucket, image)
-	if err == nil {
-		revision = record.Revision
-	} else if !errors.Is(err, bot.ErrNotFound) {
-		return fmt.Errorf("record image: %w", err)
-	}
-	value, err := json.Marshal(id)
+	return b.remember(ctx, imagesBucket, image, id)
+}
+
+// remember writes a record over whatever it held.
+func (b *boxes) remember(ctx context.Context, bucket, key string, v any) error {
+	value, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("record image: %w", err)
+		return fmt.Errorf("remember %s: %w", key, err)
 	}
-	if _, err := b.records.Put(ctx, imagesBucket, image, value, revision); err != nil {
-		return fmt.Errorf("record image: %w", err)
+	record, err := b.records.Get(ctx, bucket, key)
+	if err != nil && !errors.Is(err, bot.ErrNotFound) {
+		return fmt.Errorf("remember %s: %w", key, err)
+	}
+	if _, err := b.records.Put(ctx, bucket, key, value, record.Revision); err != nil {
+		return fmt.Errorf("remember %s: %w", key, err)
 	}
 	return nil
 }

@@ -18,8 +18,17 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 )
 
-// errInterrupted is why the process's context ended: a first Ctrl-C.
-var errInterrupted = errors.New("interrupted")
+// Why the process's context ended: a first Ctrl-C, or a SIGTERM.
+var (
+	errInterrupted = errors.New("interrupted")
+	errTerminated  = errors.New("terminated")
+)
+
+// interrupted reports whether a signal asked the process to end.
+func interrupted(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, errInterrupted) || errors.Is(cause, errTerminated)
+}
 
 // cli is the command line as kong reads it; each command is one field with a
 // Run method in cli_*.go.
@@ -82,7 +91,7 @@ func run(ctx context.Context, args []string, std streams) fault.Status {
 	if err == nil {
 		return fault.Done
 	}
-	if errors.Is(context.Cause(ctx), errInterrupted) {
+	if interrupted(ctx) {
 		var f *fault.Error
 		if !errors.As(err, &f) || f.Status != fault.Interrupt {
 			err = fault.Exit(fault.Interrupt)

@@ -23,8 +23,24 @@ type runCmd struct {
 	Files  []string `arg:"" optional:"" name:"file" help:"Files to work on."`
 }
 
-// Run does one task on the console.
+// Run does one task on the console. With --json what went wrong before there
+// was a task is one JSON value too.
 func (c *runCmd) Run(e *env) error {
+	err := c.run(e)
+	var f *fault.Error
+	if err == nil || !c.JSON || (errors.As(err, &f) && f.Told) {
+		return err
+	}
+	failed := answerOf(&bot.Task{State: bot.TaskFailed}, nil)
+	failed.Error = &bot.TaskError{Kind: fault.KindOf(err), Message: err.Error()}
+	if f != nil {
+		failed.Error.Hint = f.Hint
+	}
+	failed.Message = failed.Error.Message
+	return errors.Join(err, e.printJSON(failed))
+}
+
+func (c *runCmd) run(e *env) error {
 	loaded, err := e.config()
 	if err != nil {
 		return err
@@ -61,6 +77,6 @@ func (c *runCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		return e.showAnswer(got, c.JSON, errors.Is(context.Cause(ctx), errInterrupted))
+		return e.showAnswer(got, c.JSON, interrupted(ctx))
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -252,6 +251,6 @@ func (c *schedulesRunCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		return e.showAnswer(got, c.JSON, errors.Is(context.Cause(ctx), errInterrupted))
+		return e.showAnswer(got, c.JSON, interrupted(ctx))
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -218,6 +217,6 @@ func (c *tasksRetryCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		return e.showAnswer(got, c.JSON, errors.Is(context.Cause(ctx), errInterrupted))
+		return e.showAnswer(got, c.JSON, interrupted(ctx))
 	})
 }

@@ -28,11 +28,15 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range signals {
-			if ctx.Err() != nil {
+		for got := range signals {
+			switch {
+			case ctx.Err() != nil:
 				os.Exit(int(fault.Interrupt))
+			case got == os.Interrupt:
+				cancel(errInterrupted)
+			default:
+				cancel(errTerminated)
 			}
-			cancel(errInterrupted)
 		}
 	}()
 	return ctx, func() {

@@ -160,7 +160,7 @@ func explain(err error, loaded *config.Loaded) error {
 		return &fault.Error{Status: fault.Missing, Message: damaged.Error(), Err: err}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &fault.Error{Status: fault.Missing, Message: fmt.Sprintf("the disk of %s is full", loaded.DataDir), Err: err, Hint: "free some space: nothing that was accepted is lost"}
-	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err, Hint: "make the folder writable to you, or set SANDPIPER_DATA_DIR to another one"}
 	}
 	return err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os/exec"
@@ -49,4 +51,9 @@ func oneJSON(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s has no key %q", args[0], key)
 		}
 	}
+}
+
+func sha256Hex(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -73,7 +74,7 @@ func Load(options Options) (*Loaded, error) {
 	problems = append(problems, readSecrets(options.Getenv, &loaded.Secrets, loaded.Origins)...)
 	problems = append(problems, loaded.defaultDataDir(options.Getenv)...)
 	problems = append(problems, check(loaded)...)
-	loaded.Notices = foreign(options.WorkDir, path)
+	loaded.Notices = loaded.foreign(options.WorkDir)
 	if len(problems) > 0 {
 		return loaded, &Error{Problems: problems}
 	}
@@ -190,21 +191,27 @@ func (l *Loaded) defaultDataDir(getenv func(string) string) []Problem {
 }
 
 // foreign names what lies in the working folder, looks like ours and is not read.
-func foreign(dir, used string) []string {
+func (l *Loaded) foreign(dir string) []string {
 	var out []string
 	for _, name := range []string{"sandpiper.yaml", "sandpiper.yml"} {
 		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
-		if err != nil {
-			continue
+		if _, err := os.Stat(path); err == nil && !sameFile(path, l.File) {
+			out = append(out, fmt.Sprintf("%s in this folder is not read, for it may be somebody else's; use --config %s if it is yours", name, name))
 		}
-		if inUse, err := os.Stat(used); err == nil && os.SameFile(info, inUse) {
-			continue
-		}
-		out = append(out, fmt.Sprintf("%s in this folder is not read, for it may be somebody else's; use --config %s if it is yours", name, name))
 	}
-	if found, err := filepath.Glob(filepath.Join(dir, "skills", "*", "SKILL.md")); err == nil && len(found) > 0 {
+	found, err := filepath.Glob(filepath.Join(dir, "skills", "*", "SKILL.md"))
+	configured := slices.ContainsFunc(l.Skills.Folders, func(folder string) bool { return sameFile(folder, filepath.Join(dir, "skills")) })
+	if err == nil && len(found) > 0 && !configured {
 		out = append(out, "the skills/ in this folder are not read, for they may be somebody else's; name the folder under skills.folders if they are yours")
 	}
 	return out
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	two, err := os.Stat(b)
+	return err == nil && os.SameFile(one, two)
 }

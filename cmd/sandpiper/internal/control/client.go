@@ -102,7 +102,7 @@ func exchange[Out any](ctx context.Context, c *Client, name string, body io.Read
 		}
 		switch {
 		case got.Fault != nil:
-			return &fault.Error{Status: got.Fault.Status, Message: got.Fault.Message, Hint: got.Fault.Hint}
+			return got.Fault.error()
 		case got.End:
 			return nil
 		}

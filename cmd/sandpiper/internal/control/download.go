@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-
-	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 )
 
 // endTrailer follows a download's content: the last line of an answer as
@@ -59,7 +57,7 @@ func Download(ctx context.Context, c *Client, name string, in any, w io.Writer) 
 		return lost(ctx, name, errors.New("its content was cut off"))
 	}
 	if end.Fault != nil {
-		return &fault.Error{Status: end.Fault.Status, Message: end.Fault.Message, Hint: end.Fault.Hint}
+		return end.Fault.error()
 	}
 	return nil
 }

@@ -32,6 +32,11 @@ type wireFault struct {
 	Status  fault.Status `json:"status"`
 	Message string       `json:"message"`
 	Hint    string       `json:"hint,omitempty"`
+	Kind    string       `json:"kind,omitempty"`
+}
+
+func (w *wireFault) error() error {
+	return &fault.Error{Status: w.Status, Message: w.Message, Hint: w.Hint, Kind: w.Kind}
 }
 
 // line is one line of an answer: a value, the end, or a fault. An answer
@@ -150,7 +155,7 @@ func lastLine(err error) line {
 		last.Fault = &wireFault{Status: fault.StatusOf(err), Message: err.Error()}
 		var f *fault.Error
 		if errors.As(err, &f) {
-			last.Fault.Hint = f.Hint
+			last.Fault.Hint, last.Fault.Kind = f.Hint, f.Kind
 		}
 	}
 	return last

@@ -24,6 +24,8 @@ type Error struct {
 	Status  Status
 	Message string
 	Hint    string // the next thing to do; may be empty
+	// Kind is what a machine reads: the kinds of bot.TaskError, or "usage".
+	Kind string
 	// Told is true when everything was printed already: only the status is left.
 	Told bool
 	Err  error // the cause, for errors.Is; may be nil
@@ -46,6 +48,23 @@ func Exit(status Status) error {
 		return nil
 	}
 	return &Error{Status: status, Message: fmt.Sprintf("exit status %d", status), Told: true}
+}
+
+// KindOf gives the kind of any error: that of its status where it carries none.
+func KindOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.Kind != "" {
+		return e.Kind
+	}
+	switch StatusOf(err) {
+	case Usage:
+		return "usage"
+	case Missing:
+		return "engine"
+	case Interrupt:
+		return "cancelled"
+	}
+	return "internal"
 }
 
 // StatusOf gives the exit status of any error: Failed where it carries none.
