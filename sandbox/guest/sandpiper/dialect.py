@@ -13,6 +13,7 @@ from .layout import kind
 CANDIDATES = "\t;|,^~\x01\x1f\x1e¦§!:#*/ "
 _COMMON = "\t;|,"
 _LINES = 120
+_TYPED = 40  # rows whose cells are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Di
     steady = sum(1 for row in body if len(row) == width) / len(body)
     if begin > 30 or steady < 0.6 or (count < 2 and len(rows) > 1):
         return None
-    cells = [cell.strip() for row in body if len(row) == width for cell in row]
+    cells = [cell.strip() for row in body[:_TYPED] if len(row) == width for cell in row][:_TYPED * 40]
     typed = sum(1 for cell in cells if kind(cell) in ("number", "date")) / len(cells)
     rivals = sum(1 for cell in cells if any(d in cell for d in _COMMON if d != delimiter)) / len(cells)
     if delimiter not in _COMMON:

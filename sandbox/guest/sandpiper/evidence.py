@@ -34,7 +34,7 @@ _BOOLEANS = (
     frozenset({"はい", "いいえ"}),
 )
 TRUE = frozenset({"true", "yes", "y", "t", "да", "ja", "oui", "是", "はい"})
-_PADDED = re.compile(r"^\s|\s$", re.MULTILINE)
+_PADDED = re.compile(r"^[^\S\n]|[^\S\n]$", re.MULTILINE)
 _COMPACT = re.compile(r"(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\n)+", re.ASCII)
 # What a number or a date can begin with; the rest is not tried.
 _CANDIDATE = re.compile(
@@ -127,7 +127,7 @@ class Evidence:
         kept = self.counts if not self.wide else ()
         new = len(fresh) if not kept else sum(1 for t in fresh if t not in kept)
         cells = fresh.total()
-        if numbers.PLAIN_INTS.fullmatch(joined):
+        if numbers.all_plain_integers(fresh, joined):
             compact = _COMPACT.fullmatch(joined) is not None
             self.compact_dates = compact if self.compact_dates is None else self.compact_dates and compact
             self._plain_numbers(fresh, cells, new, {numbers.INT})
@@ -172,26 +172,30 @@ class Evidence:
             self.date.examples.append(next(iter(fresh)))
 
     def _classify(self, fresh: Counter[str]) -> None:
-        for text, count in fresh.items():
+        special = missing.SPECIAL & fresh.keys()
+        for text in special:
+            if text in missing.ERRORS:
+                self.error.add(text, fresh[text])
+            else:
+                self.soft[text] += fresh[text]
+        rest = iter(fresh.items())
+        for text, count in rest:
+            if text in special:
+                continue
             if text in self.counts:
                 self._again(text, count)
-                continue
-            if text in missing.ERRORS:
-                self.error.add(text, count)
-            elif missing.is_na(text) or text in missing.AMONG_VALUES:
-                self.soft[text] += count
             else:
                 self._classify_one(text, count)
+            if self.text.distinct >= _ENOUGH_TEXTS:
+                left = [n for t, n in rest if t not in special]
+                self.text.cells += sum(left)
+                self.text.distinct += len(left)
         if self.maybe_boolean:
             self._see_booleans(fresh)
 
     def _again(self, text: str, count: int) -> None:
         """Count a text that an earlier chunk had."""
-        if text in missing.ERRORS:
-            self.error.cells += count
-        elif missing.is_na(text) or text in missing.AMONG_VALUES:
-            self.soft[text] += count
-        elif self.text.distinct < _ENOUGH_TEXTS and _CANDIDATE.match(text):
+        if _CANDIDATE.match(text):
             if (described := numbers.describe(text)) is not None:
                 self.number.cells += count
                 self.units[described.unit] += count
@@ -203,7 +207,7 @@ class Evidence:
             self.text.cells += count
 
     def _classify_one(self, text: str, count: int) -> None:
-        if self.text.distinct < _ENOUGH_TEXTS and len(text) <= 64 and _CANDIDATE.match(text):
+        if len(text) <= 64 and _CANDIDATE.match(text):
             described = numbers.describe(text)
             if described is not None:
                 self._number(text, count, described)

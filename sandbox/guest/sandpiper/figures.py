@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
+
+import numpy
 
 from . import decide, numbers
 from .decide import DATE, DATETIME, INTEGER, NUMBER, Decision
@@ -17,6 +20,7 @@ from .notes import Note
 _SENTINELS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0})
 _UNIX = ((1e9, 2e9, "seconds"), (1e12, 2e12, "milliseconds"))
 _STRAYS_SHOWN = 4
+_SAMPLE = 200_000
 
 
 @dataclass(slots=True)
@@ -30,7 +34,8 @@ class Figures:
     strays: Counter[str] = field(default_factory=Counter)
     distinct: int = 0
     parts: list[float] = field(default_factory=list)
-    sample: list[tuple[float, int]] = field(default_factory=list)
+    sample: list[float] = field(default_factory=list)  # distinct values, for quantiles
+    weights: list[int] = field(default_factory=list)  # how often each occurs
 
     def mean(self) -> float | None:
         return tidy(self.sum / self.values) if self.values else None
@@ -43,31 +48,33 @@ def tidy(value: float | int) -> float | int:
     return float(f"{value:.15g}")
 
 
-def gather(figures: Figures, counts: Iterable[tuple[str, int]], decision: Decision, facts: set[str]) -> None:
+def gather(figures: Figures, counts: Mapping[str, int], decision: Decision, facts: set[str]) -> None:
     """Add the figures of these texts. Texts that do not convert are strays."""
-    pairs = [(t, n) for t, n in counts if t not in decision.absent] if decision.absent else list(counts)
-    if decision.convert is None or not pairs:
+    if decision.convert is None:
+        return
+    if not decision.absent.isdisjoint(counts):
+        counts = {t: n for t, n in counts.items() if t not in decision.absent}
+    if not counts:
         return
     if decision.type in (INTEGER, NUMBER):
-        _numbers(figures, pairs, decision, facts)
+        _numbers(figures, counts, decision, facts)
     elif decision.type in (DATE, DATETIME):
-        _dates(figures, pairs, decision)
+        _dates(figures, counts, decision)
 
 
-def _numbers(figures: Figures, pairs: list[tuple[str, int]], decision: Decision, facts: set[str]) -> None:
-    texts = [t for t, _ in pairs]
-    times = [n for _, n in pairs]
+def _numbers(figures: Figures, counts: Mapping[str, int], decision: Decision, facts: set[str]) -> None:
+    times = list(counts.values())
     quick = float if decision.marks == numbers.Marks() and facts <= {numbers.INT, numbers.DOT_DECIMAL} else None
     if decision.type == INTEGER and quick:
         quick = int
     try:
-        values = list(map(quick or decision.convert, texts))  # type: ignore[arg-type]
+        values = list(map(quick or decision.convert, counts))  # type: ignore[arg-type]
     except ValueError:
-        values, times = _sift(figures, pairs, decision)
+        values, times = _sift(figures, counts, decision)
     if not values:
         return
     figures.values += sum(times)
-    weighted = values if max(times) == 1 else [v * n for v, n in zip(values, times, strict=True)]
+    weighted = values if max(times) == 1 else list(map(operator.mul, values, times))
     if decision.type == INTEGER:
         figures.sum += sum(weighted)
     else:
@@ -77,13 +84,14 @@ def _numbers(figures: Figures, pairs: list[tuple[str, int]], decision: Decision,
     figures.low = low if figures.low is None else min(figures.low, low)
     figures.high = high if figures.high is None else max(figures.high, high)
     figures.distinct += len(set(values))
-    if len(figures.sample) < 200_000:
-        figures.sample.extend(zip(values, times, strict=True))
+    if len(figures.sample) < _SAMPLE:
+        figures.sample.extend(values)
+        figures.weights.extend(times)
 
 
-def _sift(figures: Figures, pairs: list[tuple[str, int]], decision: Decision) -> tuple[list[Any], list[int]]:
+def _sift(figures: Figures, counts: Mapping[str, int], decision: Decision) -> tuple[list[Any], list[int]]:
     values, times = [], []
-    for text, count in pairs:
+    for text, count in counts.items():
         try:
             values.append(decision.convert(text))  # type: ignore[misc]
             times.append(count)
@@ -92,8 +100,8 @@ def _sift(figures: Figures, pairs: list[tuple[str, int]], decision: Decision) ->
     return values, times
 
 
-def _dates(figures: Figures, pairs: list[tuple[str, int]], decision: Decision) -> None:
-    values, times = _sift(figures, pairs, decision)
+def _dates(figures: Figures, counts: Mapping[str, int], decision: Decision) -> None:
+    values, times = _sift(figures, counts, decision)
     if not values:
         return
     figures.values += sum(times)
@@ -108,18 +116,12 @@ def instant(value: datetime) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
 
 
-def quantiles(sample: list[tuple[float, int]], *shares: float) -> list[float]:
+def quantiles(values: numpy.ndarray, weights: numpy.ndarray, *shares: float) -> list[float]:
     """Quantiles of weighted values, each a value that occurs."""
-    ordered = sorted(sample)
-    total = sum(n for _, n in ordered)
-    wanted = [s * (total - 1) for s in shares]
-    result: list[float] = []
-    passed = 0
-    for value, count in ordered:
-        passed += count
-        while len(result) < len(wanted) and wanted[len(result)] < passed:
-            result.append(value)
-    return result
+    order = numpy.argsort(values, kind="stable")
+    passed = numpy.cumsum(weights[order])
+    places = numpy.searchsorted(passed, [s * (passed[-1] - 1) for s in shares], side="right")
+    return [float(values[order[min(p, len(order) - 1)]]) for p in places]
 
 
 def remark(column: Evidence, decision: Decision, figures: Figures) -> list[Note]:
@@ -150,16 +152,18 @@ def _remark_numbers(column: Evidence, decision: Decision, figures: Figures, say:
                 return
     if decision.identifier or figures.values < 12 or figures.distinct < 6:
         return
-    lower, median, upper = quantiles(figures.sample, 0.25, 0.5, 0.75)
+    values, weights = numpy.array(figures.sample, dtype=float), numpy.array(figures.weights)
+    lower, median, upper = quantiles(values, weights, 0.25, 0.5, 0.75)
     spread = max(upper - lower, abs(median) * 0.05, 1e-12)
     for side, value in (("greatest", figures.high), ("least", figures.low)):
         far = value - upper if side == "greatest" else lower - value
         if far <= 6 * spread:
             continue
-        times = sum(n for v, n in figures.sample if v == value)
+        times = int(weights[values == value].sum())
+        beyond = int(weights[(values - upper if side == "greatest" else lower - values) > 6 * spread].sum())
         if float(value) in _SENTINELS and times > 1:
             say("sentinel", value=_plain(value), count=times)
-        elif sum(n for v, n in figures.sample if (v - upper if side == "greatest" else lower - v) > 6 * spread) <= max(1, 0.01 * figures.values):
+        elif beyond <= max(1, 0.01 * figures.values):
             say("outlier", side=side, value=_plain(value), median=_plain(median))
 
 

@@ -22,7 +22,6 @@ Block = list[Sequence[str]]
 BLOCK_CELLS = 800_000
 MAX_COLUMNS = 16_384  # as many as a spreadsheet has
 _TAIL = 40  # rows kept back, to see a footer
-_HASHED_ROWS = 5_000_000
 
 
 @dataclass(slots=True)
@@ -39,9 +38,7 @@ class Tally:
     headers: int = 0
     totals: int = 0
     footer: int = 0
-    duplicates: int = 0
     unnamed: int = 0  # cells in columns that were left out for want of a name
-    seen: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -110,10 +107,6 @@ class Grid:
         if drop:
             chunk = [row for i, row in enumerate(chunk) if i not in drop]
             block = list(zip(*chunk, strict=True)) if chunk else []
-        if width > 1 and tally.rows < _HASHED_ROWS:
-            before = len(tally.seen)
-            tally.seen.update(map(hash, map(tuple, chunk)))
-            tally.duplicates += len(chunk) - (len(tally.seen) - before)
         return block
 
     def _mend(self, chunk: list[list[str]], tally: Tally, line: int) -> list[list[str]]:
@@ -200,7 +193,6 @@ def tally_notes(tally: Tally) -> list[Note]:
         ("repeated_header", tally.headers, 0),
         ("totals", tally.totals, 0),
         ("footer", tally.footer, 0),
-        ("duplicate_rows", tally.duplicates, 0),
         ("unnamed_cells", tally.unnamed, 0),
     ):
         if count:

@@ -6,6 +6,7 @@ sometimes leave the header out. All of that is decided on the first rows.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -88,6 +89,7 @@ def _start(filled: Sequence[int], width: int) -> int | None:
     return next((i for i, n in enumerate(filled) if n), None)
 
 
+@functools.lru_cache(maxsize=8192)
 def kind(cell: str) -> str:
     """What a cell looks like: "", "number", "date" or "text"."""
     cell = cell.strip()

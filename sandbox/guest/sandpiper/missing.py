@@ -16,9 +16,11 @@ AMONG_VALUES = frozenset(
 )
 # A spreadsheet's errors: the figure is lost, the cell is not blank.
 ERRORS = frozenset({"#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#GETTING_DATA"})
+_WORDLESS = frozenset({"NA", "na", "Na"})
+# All that is looked at before a cell is tried as a value.
+SPECIAL = AMONG_VALUES | ERRORS | _WORDLESS
 
 _CODE = re.compile(r"[A-Z]{2,3}")
-_WORDLESS = frozenset({"NA", "na", "Na"})
 
 
 def na_is_a_code(values: Counter[str]) -> bool:

@@ -8,7 +8,7 @@ and only then is anything converted. So "1.234" is never read alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 # A number's parts, each a fact about one text; a column's facts are their union.
@@ -49,11 +49,23 @@ _OPEN_FACT = {",": COMMA_OPEN, ".": DOT_OPEN}
 _ALIKE = str.maketrans({c: " " for c in _SPACES} | {"’": "'", "_": "'"})
 
 # Fast paths over many texts at once, joined by newlines.
-PLAIN_INTS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14})\n)+", re.ASCII)
 PLAIN_DECIMALS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?\n)+", re.ASCII)
 # Among those: what cannot be thousands, and what could be.
 SURE_DECIMAL = re.compile(r"^-?(?:0|\d{4,})\.\d|\.(?:\d{1,2}|\d{4,})$", re.ASCII | re.MULTILINE)
 OPEN_DECIMAL = re.compile(r"^-?[1-9]\d{0,2}\.\d{3}$", re.ASCII | re.MULTILINE)
+
+
+_LEADING_ZERO = re.compile(r"^-?0\d", re.MULTILINE)
+
+
+def all_plain_integers(texts: Collection[str], joined: str) -> bool:
+    """Whether all texts are whole numbers as a program writes them.
+
+    ``joined`` is the texts, each followed by a newline; they are not empty.
+    """
+    if "-" in joined:
+        texts = [text.removeprefix("-") for text in texts]
+    return joined.isascii() and all(map(str.isdecimal, texts)) and max(map(len, texts)) <= EXACT_DIGITS and not _LEADING_ZERO.search(joined)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from . import charsets, dialect, grid
 from .notes import Note
 from .refusal import Refusal
-from .source import Source
+from .source import Source, from_bytes
 from .tables import Table
 
-_SNIFF = 1 << 18
+# The part of a text that is looked at first: some, and more while it has few lines.
+_SNIFF, _SNIFF_MOST, _SNIFF_LINES = 1 << 16, 1 << 21, 60
 _FIELD_LIMIT = 1 << 20
+_QUOTES = 1 << 18  # how far quoting is tried before it is believed
 # Rows are kept between the passes when the file is no larger than that.
 _KEEP_BYTES = 24 << 20
 
@@ -27,6 +29,11 @@ def sniff_text(source: Source, charset: charsets.Charset) -> tuple[str, bool]:
     """The first part of a text, and whether that is all of it."""
     with text_lines(source, charset) as f:
         text = f.read(_SNIFF)
+        while text.count("\n") < _SNIFF_LINES and len(text) < _SNIFF_MOST:
+            more = f.read(_SNIFF)
+            if not more:
+                break
+            text += more
         return text, not f.read(1)
 
 
@@ -39,7 +46,7 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
         notes.append(Note("stray_quotes"))
     small = 0 <= source.size <= _KEEP_BYTES
     if small:
-        kept = list(_rows(source, charset, form))
+        kept = _kept(source, charset, form)
         if not kept:
             raise Refusal("blank")
         body = grid.open_grid(lambda: iter(kept), form.width)
@@ -57,6 +64,19 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
     return table
 
 
+def _kept(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> list[list[str]]:
+    """All rows of a small source, parsed in one go."""
+    text = source.data().decode(charset.codec, errors="replace")
+    if form.skip or not form.delimiter:
+        return list(_rows(from_bytes(source.name, text.encode("utf-8")), charsets.UTF8, form))
+    return list(_reader(io.StringIO(text, newline=""), form))
+
+
+def _reader(lines: Iterable[str], form: dialect.Dialect) -> Iterator[list[str]]:
+    quoting = csv.QUOTE_MINIMAL if form.quoting else csv.QUOTE_NONE
+    return csv.reader(lines, delimiter=form.delimiter, quotechar=form.quote, quoting=quoting, skipinitialspace=form.delimiter in ",;|")
+
+
 def _rows(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Iterator[list[str]]:
     with text_lines(source, charset) as f:
         for _ in range(form.skip):
@@ -65,10 +85,7 @@ def _rows(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> I
             for line in f:
                 yield [line.strip()]
             return
-        quoting = csv.QUOTE_MINIMAL if form.quoting else csv.QUOTE_NONE
-        yield from csv.reader(
-            f, delimiter=form.delimiter, quotechar=form.quote, quoting=quoting, skipinitialspace=form.delimiter in ",;|"
-        )
+        yield from _reader(f, form)
 
 
 def _quotes_close(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> bool:
@@ -76,7 +93,7 @@ def _quotes_close(source: Source, charset: charsets.Charset, form: dialect.Diale
     if not form.delimiter or not form.quoting:
         return True
     with text_lines(source, charset) as f:
-        text = f.read(_SNIFF)
+        text = f.read(_QUOTES)
     if form.quote not in text:
         return True
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, quotechar=form.quote, skipinitialspace=True)
@@ -85,5 +102,5 @@ def _quotes_close(source: Source, charset: charsets.Charset, form: dialect.Diale
     except csv.Error:
         return False
     return all(cell.count("\n") < 60 for row in rows[:-1] for cell in row if len(cell) > 60) and (
-        len(text) == _SNIFF or text.count(form.quote) % 2 == 0
+        len(text) == _QUOTES or text.count(form.quote) % 2 == 0
     )

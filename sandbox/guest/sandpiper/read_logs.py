@@ -15,6 +15,7 @@ from .tables import Reading, Table
 
 _KEEP_BYTES = 24 << 20
 _ENOUGH = 0.6
+_LONGEST = 16_000  # characters of a line that are looked at: patterns may cost more than their length
 _MONTHS = {m: i for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), start=1)}
 _LEVEL = r"(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|SEVERE|CRIT(?:ICAL)?|ALERT|EMERG|FATAL|PANIC)"
 _STAMP = r"(?P<time>\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?\s?(?:Z|UTC|[+-]\d{2}:?\d{2})?)"
@@ -57,12 +58,12 @@ _FORMS = (
     Form("application log", re.compile(rf"\[?{_LEVEL}\]?\s*[-|:]?\s*\[?{_STAMP}\]?\s*[-|:]?\s*(?P<message>.*)"), continued=True),
     Form("application log", re.compile(rf"\[?{_STAMP}\]?\s*[-|:]?\s+(?P<source>[\w.$-]{{2,60}})\s+[-|:]?\s*\[?{_LEVEL}\]?\s*[-|:]?\s*(?P<message>.*)"), continued=True),
 )
-_PAIR = re.compile(r'([A-Za-z_][\w.\-]*)=("(?:[^"\\]|\\.)*"|\S*)')
+_PAIR = re.compile(r'(?<![\w.\-])([A-Za-z_][\w.\-]*+)=("(?:[^"\\]|\\.)*+"|\S*)')
 
 
 def detect(lines: list[str]) -> Form | None:
     """The form that most of the first lines have; None when it is no log."""
-    filled = [line for line in lines if line.strip()][:300]
+    filled = [line[:_LONGEST] for line in lines if line.strip()][:300]
     if not filled:
         return None
     for form in _FORMS:
@@ -120,7 +121,7 @@ def _matches(source: Source, charset: charsets.Charset, form: Form, now: datetim
     pending: list[str] | None = None
     with text_lines(source, charset) as f:
         for number, line in enumerate(f, start=1):
-            line = line.rstrip("\r\n")
+            line = line.rstrip("\r\n")[:_LONGEST]
             match = fullmatch(line)
             if match is not None:
                 if pending is not None:
@@ -163,14 +164,14 @@ def _pair_columns(source: Source, charset: charsets.Charset) -> list[str]:
         for number, line in enumerate(f):
             if number >= 20_000 or len(keys) > 500:
                 break
-            keys.update(dict.fromkeys(key for key, _ in _PAIR.findall(line)))
+            keys.update(dict.fromkeys(key for key, _ in _PAIR.findall(line[:_LONGEST])))
     return list(keys)
 
 
 def _pairs(source: Source, charset: charsets.Charset, columns: list[str]) -> Iterator[list[str]]:
     with text_lines(source, charset) as f:
         for line in f:
-            found = dict(_PAIR.findall(line))
+            found = dict(_PAIR.findall(line[:_LONGEST]))
             if found:
                 yield [_bare(found.get(key, "")) for key in columns]
 

@@ -10,7 +10,7 @@ from . import charsets, dialect, kinds, read_archive, read_delimited, read_json
 from .notes import Note
 from .refusal import Refusal
 from .source import Source, from_path, ungzip, unpack
-from .tables import Reading, Table
+from .tables import Reading, Table, without_collector
 
 if TYPE_CHECKING:
     import pandas
@@ -125,9 +125,10 @@ def _check_extension(name: str, reading: Reading) -> None:
 
 def study(source: Source, *, day_first: bool | None = None, now: datetime.datetime | None = None) -> Reading:
     """Examine a source and study its tables; a table without a row is no answer."""
-    reading = examine(source, now=now)
-    for table in reading.tables:
-        table.study(day_first)
+    with without_collector():
+        reading = examine(source, now=now)
+        for table in reading.tables:
+            table.study(day_first)
     if not any(table.rows for table in reading.tables):
         raise Refusal("header_only", columns=max(len(table.evidence) for table in reading.tables))
     return reading

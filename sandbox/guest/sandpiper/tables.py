@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Distinct texts kept over all columns; the widest columns are given up first.
 _KEEP_ALL = 1_500_000
+# Rows whose hashes are kept, to find repeated ones.
+_HASHED_ROWS = 4_000_000
 
 
 @dataclass(slots=True)
@@ -60,19 +62,23 @@ class Table:
         """Read the whole table and decide its types and figures, once."""
         if self.studied:
             return self
-        with _without_collector():
-            tally = grid.Tally()
-            self.evidence = [Evidence(name) for name in self.body.names]
-            for column, native in zip(self.evidence, self.native, strict=False):
-                column.native = native
-            for block in self.body.blocks(tally):
-                for column, cells in zip(self.evidence, block, strict=True):
-                    column.add(cells)
-                self._give_up_widest()
-            self.rows = tally.rows
-            self.notes = [*self.notes, *(self.late() if self.late else []), *self.body.layout.notes, *grid.tally_notes(tally)]
-            self.decisions, self.context = decide.decide_all(self.evidence, delimiter=self.delimiter, day_first=day_first)
-            self._gather(tally)
+        tally = grid.Tally()
+        self.evidence = [Evidence(name) for name in self.body.names]
+        for column, native in zip(self.evidence, self.native, strict=False):
+            column.native = native
+        twins = _Twins()
+        for block in self.body.blocks(tally):
+            twins.add(block)
+            for column, cells in zip(self.evidence, block, strict=True):
+                column.add(cells)
+            self._give_up_widest()
+        self.rows = tally.rows
+        self.notes = [*self.notes, *(self.late() if self.late else []), *self.body.layout.notes, *grid.tally_notes(tally)]
+        duplicates = twins.count(self.evidence)
+        if duplicates:
+            self.notes.append(Note("duplicate_rows", args={"count": duplicates}))
+        self.decisions, self.context = decide.decide_all(self.evidence, delimiter=self.delimiter, day_first=day_first)
+        self._gather(tally)
         self.studied = True
         return self
 
@@ -93,7 +99,7 @@ class Table:
             if column.wide and decision.convert is not None and decision.type != decide.BOOLEAN:
                 again.append(i)
             else:
-                figures.gather(self.figures[i], column.counts.items(), decision, column.number_facts)
+                figures.gather(self.figures[i], column.counts, decision, column.number_facts)
         if again:
             self._gather_wide(again)
         if tally.blocks > 1:
@@ -109,7 +115,7 @@ class Table:
             for i in wanted:
                 counts = Counter(cell.strip() for cell in block[i])
                 decision = self.decisions[i]
-                figures.gather(self.figures[i], counts.items(), decision, self.evidence[i].number_facts)
+                figures.gather(self.figures[i], counts, decision, self.evidence[i].number_facts)
         for i in wanted:
             self.figures[i].distinct = self.evidence[i].distinct()
 
@@ -132,8 +138,47 @@ class Table:
         return frames.build(self.study())
 
 
+class _Twins:
+    """Counts rows that repeat an earlier one, by their hashes.
+
+    A single block is only looked at when no column tells its rows apart.
+    """
+
+    def __init__(self) -> None:
+        self._first: grid.Block | None = None
+        self._seen: set[int] = set()
+        self._count = 0
+
+    def add(self, block: grid.Block) -> None:
+        if self._first is None and not self._seen:
+            self._first = block
+            return
+        if self._first is not None:
+            self._hash(self._first)
+            self._first = None
+        if len(self._seen) < _HASHED_ROWS:
+            self._hash(block)
+
+    def _hash(self, block: grid.Block) -> None:
+        before = len(self._seen)
+        self._seen.update(map(hash, zip(*block, strict=True)))
+        self._count += len(block[0]) - (len(self._seen) - before)
+
+    def count(self, columns: list[Evidence]) -> int:
+        """Rows that repeat another; 0 for a single column, which repeats by nature."""
+        if len(columns) < 2:
+            return 0
+        if self._first is not None:
+            rows = len(self._first[0])
+            if any(len(column.counts) + len(column.hard) >= rows for column in columns):
+                return 0
+            self._hash(self._first)
+            self._first = None
+        return self._count
+
+
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Cells are millions of small objects in no cycle: the collector only costs."""
     enabled = gc.isenabled()
     gc.disable()

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from . import numbers
 
 _HINTS = ("total", "sum", "итог", "всего", "gesamt", "合计", "总计", "合計", "総計", "小计", "小計", "σ", "razem", "suma", "totaal")
+_ASCII_HINTS = tuple(hint for hint in _HINTS if hint.isascii())
 _LABEL = re.compile(
     r"(?:grand[\s-]+|sub[\s-]*|running )?totals?(?:\s*[:=]|\s+(?:for|of|général|general)\b.*|\s+\S.{0,40})?|\S.{0,40}\s(?:sub)?total:?|sum(?:me|ma)?\s*:?"
     r"|(?:под)?итог[оа]?\b.{0,40}|всего\b.{0,40}|gesamt(?:summe)?:?|zwischensumme:?|(?:合计|总计|合計|総計|小计|小計)[::]?|Σ|razem:?|suma:?|totaal:?",
@@ -27,8 +28,8 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         return set()
     found: set[int] = set()
     for j, column in enumerate(columns[:_LABEL_COLUMNS]):
-        low = "\n".join(set(column)).lower()
-        if not any(hint in low for hint in _HINTS):
+        low = "\n".join(column).lower()
+        if not any(hint in low for hint in (_ASCII_HINTS if low.isascii() else _HINTS)):
             continue
         labels = [i for i, cell in enumerate(column) if len(cell) < 60 and _LABEL.fullmatch(cell.strip())]
         if len(labels) > max(1, 0.5 * len(column)):
