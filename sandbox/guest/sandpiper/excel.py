@@ -25,6 +25,8 @@ import pandas
 import xlsxwriter
 from xlsxwriter.utility import xl_col_to_name
 
+from .wishes import is_identifier
+
 MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384
 _MAX_TEXT = 32_767
@@ -104,7 +106,7 @@ class Workbook:
         title: str = "",
         notes: list[str] | None = None,
         formats: dict[str, str] | None = None,
-        totals: bool | list[str] = False,
+        totals: bool | list[str] | dict[str, float] = False,
         total_label: str = "Total",
     ) -> Any:
         """Write a DataFrame (its index is left out) as one sheet; returns the sheet.
@@ -112,7 +114,8 @@ class Workbook:
         ``formats`` gives columns a number format by name: "integer", "number",
         "money", "percent", "date", "datetime", "text", or Excel's own code;
         others get one that fits their values. ``totals`` adds a row with the
-        visible rows' sums of all number columns, or of those listed. Rows over
+        visible rows' sums of all number columns, or of those listed; a dict gives
+        the row's values itself (for averages, which do not add up). Rows over
         Excel's limit are left out, and a note on the sheet says how many.
         """
         page = self._book.add_worksheet(self._sheet_name(sheet))
@@ -131,10 +134,13 @@ class Workbook:
             series = rows.iloc[:, column]
             code = _number_format(series, (formats or {}).get(str(name)))
             self._column(page, (top, column), series, code, heights)
-            if len(rows) and _wants_total(totals, str(name), series, code):
+            bottom = self._format(bold=True, top=1, num_format=code)
+            if isinstance(totals, dict) and str(name) in totals and not _is_missing(totals[str(name)]):
+                page.write_number(last + 1, column, totals[str(name)], bottom)
+            elif len(rows) and not isinstance(totals, dict) and _wants_total(totals, str(name), series, code):
                 letter = xl_col_to_name(column)
                 formula = f"=SUBTOTAL(109,{letter}{top + 2}:{letter}{last + 1})"
-                page.write_formula(last + 1, column, formula, self._format(bold=True, top=1, num_format=code), _total(series))
+                page.write_formula(last + 1, column, formula, bottom, _total(series))
             elif totals and len(rows):
                 page.write_string(last + 1, column, total_label if column == 0 else "", self._format(bold=True, top=1))
         for row, lines in heights.items():
@@ -167,7 +173,7 @@ class Workbook:
         numeric = code != "@" and _is_number(series)
         head = self._format(
             bold=True, font_color="#FFFFFF", bg_color=_HEADER, border=1, border_color=_RULE,
-            text_wrap=True, valign="vcenter", align="right" if numeric else "left",
+            text_wrap=True, valign="vcenter", align="right" if numeric else "left", indent=0 if numeric else 1,
         )
         self._text(page, top, column, name, {"head": head})
         heights[top] = max(heights.get(top, 1), -(-_width(name) // 24))
@@ -185,7 +191,7 @@ class Workbook:
                 page.write_number(at, column, value, self._format(**plain, **shade))
                 shown = _shown(value, code)
             elif (moment := _as_moment(value)) is not None and code != "@":
-                page.write_datetime(at, column, moment, self._format(num_format=date_code, align="left", **shade))
+                page.write_datetime(at, column, moment, self._format(num_format=date_code, align="left", indent=1, **shade))
                 shown = date_code
             else:
                 shown = str(value)
@@ -202,9 +208,9 @@ class Workbook:
         if "head" in look:
             page.write_string(row, column, text, look["head"])
             return
-        extra: dict[str, Any] = {}
+        extra: dict[str, Any] = {"indent": 1}
         if _width(text) > _WIDEST or "\n" in text:
-            extra = {"text_wrap": True}
+            extra["text_wrap"] = True
         if is_unsafe(text):
             extra["quote_prefix"] = True
         page.write_string(row, column, text, self._format(**extra, **look))
@@ -253,7 +259,7 @@ def _number_format(series: pandas.Series, wanted: str | None) -> str:
         return ""
     if (numbers == numbers.round()).all():
         plain = numbers.between(1900, 2100).all() and re.search(r"year|jahr|год|年", str(series.name), re.IGNORECASE)
-        return "0" if plain else "#,##0"
+        return "0" if plain or is_identifier(series.name) else "#,##0"
     for digits in (1, 2, 3, 4):
         if numpy.allclose(numbers, numbers.round(digits), rtol=0, atol=1e-9):
             return "#,##0." + "0" * max(digits, 2)

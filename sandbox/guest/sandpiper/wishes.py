@@ -129,7 +129,7 @@ def roles(frame: pandas.DataFrame) -> Roles:
         elif pandas.api.types.is_numeric_dtype(column):
             if _YEAR.match(str(name)):
                 found.dimensions.append(name)
-            elif distinct and not _IDENTIFIER.search(str(name)):
+            elif distinct and not is_identifier(name):
                 found.measures.append(name)
             elif distinct and 1 < distinct <= min(MOST_GROUPS, rows / 2):
                 found.dimensions.append(name)
@@ -164,6 +164,11 @@ def understand(request: str, frame: pandas.DataFrame) -> Wish:
     date = (dates or _usual_dates(able.dates, frame) or [""])[0]
     top = next((int(a or b) for a, b in _TOP.findall(request)), 0)
     return Wish(measures, dimensions, date, grain if date else "", aggregate, top, set(named))
+
+
+def is_identifier(name: object) -> bool:
+    """Whether a column's name says that its numbers only tell things apart."""
+    return bool(_IDENTIFIER.search(str(name)))
 
 
 def is_rate(frame: pandas.DataFrame, name: str) -> bool:
