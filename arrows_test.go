@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"sandbox":                        {"sandbox/guest", "deploy"},
 	"sandbox/guest":                  {},
 	"skills":                         {},
+	"skills/skilltest":               {"sandbox"},
 	"schedules":                      {"bot"},
 	"integrations/slack":             {"bot"},
 	"integrations/github":            {"bot", "internal/netguard"},

@@ -250,3 +250,11 @@ func version(names []string, files snapshot) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// Where gives the path of one of the skill's files as people find it.
+func (s Skill) Where(name string) string {
+	if s.Dir == "" {
+		return path.Join(SourceBuiltin, s.Name, name)
+	}
+	return filepath.Join(s.Dir, filepath.FromSlash(name))
+}

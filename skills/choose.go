@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -15,6 +16,7 @@ const (
 	KindLog      = "log"      // lines with times
 	KindText     = "text"     // prose, Markdown
 	KindDocument = "document" // word processing, PDF
+	KindCode     = "code"     // a program's source
 	KindOther    = "other"
 )
 
@@ -48,11 +50,11 @@ type scored struct {
 // Choose picks the runnable skill that fits the request's words and the
 // inputs' kinds. A skill says what it listens to in its metadata:
 //
-//	words:  comma-separated words and phrases; a * at the end of a word matches any ending
-//	inputs: the kinds it takes, comma-separated, of which each input must be one (table, log, text, document); none: it needs no file
+//	words:  comma-separated words and phrases; a * at the end of a word matches any ending, =N at the end of a phrase is its worth
+//	inputs: the kinds it takes, comma-separated, of which each input must be one (table, log, text, document, code); none: it needs no file
 //	min-inputs, max-inputs: how many files it needs and takes (1 and any number, 0 and any when inputs is empty)
 //
-// Each phrase found counts its number of words, and one more when it stands
+// Each phrase found counts its worth (its number of words), and one more when it stands
 // among the first two words of the request. The skill's own name is one more
 // phrase, and counts 5 more beside the word "skill". The best one is taken when
 // it is ahead; else the person is asked.
@@ -105,9 +107,14 @@ func (c *Catalogue) Choose(request string, inputs []Input) Choice {
 func score(s Skill, words []string, inputs []Input) scored {
 	r := scored{skill: s, misses: lacks(s, inputs)}
 	for phrase := range strings.SplitSeq(s.Metadata["words"], ",") {
-		pattern := strings.Fields(strings.ToLower(phrase))
+		phrase, weight, weighed := strings.Cut(strings.ToLower(phrase), "=")
+		pattern := strings.Fields(phrase)
 		if at := findPhrase(words, pattern); at >= 0 {
-			r.points += len(pattern)
+			worth := len(pattern)
+			if n, err := strconv.Atoi(strings.TrimSpace(weight)); weighed && err == nil {
+				worth = n
+			}
+			r.points += worth
 			if at < 2 {
 				r.points++
 			}
@@ -176,6 +183,8 @@ func Kinds(in Input) []string {
 		return []string{KindTable, KindText, KindLog}
 	case ".md", ".markdown", ".rst":
 		return []string{KindText}
+	case ".py", ".js", ".ts", ".go", ".sql", ".sh", ".r", ".c", ".cpp", ".java", ".rs":
+		return []string{KindCode, KindText}
 	case ".docx", ".odt", ".pdf", ".rtf", ".pptx":
 		return []string{KindDocument}
 	}
