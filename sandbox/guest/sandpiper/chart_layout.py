@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
 from .speech import Speech
@@ -155,6 +155,16 @@ def number_axis(axis: Axis, speech: Speech, values: numpy.ndarray, *, percent: b
 
     axis.set_major_formatter(FuncFormatter(shown))
     return name
+
+
+def log_axes(axes: Axes, speech: Speech) -> None:
+    """Make both axes logarithmic, with plain numbers at the powers of ten."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(base=10, numticks=9))
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter(FuncFormatter(lambda value, _position=None: speech.number(value)))
 
 
 def _rounded(value: float, greatest: float) -> float:

@@ -207,6 +207,7 @@ def lines(
     value: str = "",
     along: str = "",
     zero: bool | None = None,
+    log: bool = False,
     percent: bool = False,
     language: str | None = None,
 ) -> Figure:
@@ -214,7 +215,8 @@ def lines(
 
     At most seven lines; of more, those that are greatest on average are named
     and the others stand behind them in grey. The value axis starts at zero
-    unless that would flatten the lines (``zero`` decides it).
+    unless that would flatten the lines (``zero`` decides it). ``log`` makes both
+    axes logarithmic, for growth over sizes; say so in ``along``.
     """
     speech = of(language)
     frame = (data.to_frame() if isinstance(data, pandas.Series) else data).sort_index()
@@ -239,13 +241,17 @@ def lines(
         )
     axes.grid(axis="y")
     values = frame.to_numpy(dtype=float).ravel()
-    _value_limits(axes, values, zero)
-    if dates:
-        layout.date_axis(axes, speech, x)
+    scale = ""
+    if log:
+        layout.log_axes(axes, speech)
     else:
-        _running_ticks(axes, frame.index, speech)
-    _time_margins(axes, x, dates)
-    scale = layout.number_axis(axes.yaxis, speech, values, percent=percent)
+        _value_limits(axes, values, zero)
+        if dates:
+            layout.date_axis(axes, speech, x)
+        else:
+            _running_ticks(axes, frame.index, speech)
+        _time_margins(axes, x, dates)
+        scale = layout.number_axis(axes.yaxis, speech, values, percent=percent)
     axes.set_ylabel(_axis_label(value, scale, unit))
     axes.set_xlabel(layout.label(along, 60) if along else "")
     if len(named) > 1:
