@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"sandbox":                        {"sandbox/guest", "deploy"},
 	"sandbox/guest":                  {},
 	"skills":                         {},
-	"skills/skilltest":               {"sandbox"},
+	"skills/skilltest":               {"sandbox", "skills"},
 	"schedules":                      {"bot"},
 	"integrations/slack":             {"bot"},
 	"integrations/github":            {"bot", "internal/netguard"},

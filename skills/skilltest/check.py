@@ -46,7 +46,7 @@ def same(seen, figure):
 def in_text(text, figure, where):
     after = figure.get("after", "")
     for line in text.splitlines():
-        at = line.find(after)
+        at = plain(line).find(after)
         if at < 0:
             continue
         numbers = [number(m) for m in NUMBER.findall(line[at + len(after):])]
@@ -59,7 +59,13 @@ def in_text(text, figure, where):
     fail(f"{where}: no number {figure.get('nth') or 1} after {after!r}, expected {figure['equals']:g}")
 
 
+def plain(text):
+    """The same text with ordinary blanks, character by character."""
+    return text.replace("\u00a0", " ").replace("\u202f", " ")
+
+
 def hold(text, wanted, where):
+    text = plain(text)
     for part in wanted.get("contains") or []:
         if part not in text:
             fail(f"{where} does not contain {part!r}; it begins {text[:300]!r}")
@@ -88,7 +94,7 @@ def tables(path):
 def shown(cell):
     if hasattr(cell, "strftime"):
         return cell.strftime("%Y-%m-%d" if not (getattr(cell, "hour", 0) or getattr(cell, "minute", 0)) else "%Y-%m-%d %H:%M:%S")
-    return "" if cell is None else str(cell)
+    return "" if cell is None else plain(str(cell))
 
 
 def cell_of(rows, figure, where):

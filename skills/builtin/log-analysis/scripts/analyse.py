@@ -245,6 +245,7 @@ def gather(paths: list[str]) -> Totals:
                 continue
             if event.time is not None and event.time.tzinfo is not None:
                 totals.zoned += 1
+                event.time = event.time.astimezone(timezone.utc)
             elif event.time is not None:
                 event.time = event.time.replace(tzinfo=timezone.utc)
             totals.add(event)

@@ -80,7 +80,7 @@ def _layout(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> tuple[str,
         refuse(say.pick("No column repeats its values, so there is nothing to group by: name the column to group by.",
                         "Ни один столбец не повторяет значений, группировать не по чему: назовите столбец."))
     wish.dimensions = [d for d in (rows, columns) if d and d != wish.date]
-    if wish.date not in (rows, columns):
+    if not wish.date or wish.date not in (rows, columns):
         wish.grain = ""
     elif not wish.grain:
         wish.grain = wishes.natural_grain(frame[wish.date].dropna())
@@ -90,7 +90,7 @@ def _layout(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> tuple[str,
 def _keys(frame: pandas.DataFrame, name: str, wish: wishes.Wish, speech: Speech, most: int, size: pandas.Series) -> pandas.Series:
     """The grouping values of a column, as categories in the order they are shown."""
     column = frame[name]
-    if name == wish.date and wish.grain:
+    if wish.grain and name == wish.date:
         return wishes.floor_dates(column, wish.grain)
     none = speech.pick("(none)", "(пусто)")
     if pandas.api.types.is_datetime64_any_dtype(column):
@@ -174,11 +174,11 @@ def _workbook(p: Pivot, frame: pandas.DataFrame, wish: wishes.Wish) -> None:
     say, what = p.speech, _what(wish, p.speech)
     total = say.pick("Total", "Итого") if wish.aggregate in ("sum", "count") else say.pick("All", "Все")
     flat = p.grid.copy()
-    flat.columns = [str(c) for c in flat.columns]
+    flat.columns = [str(c).replace("\u00a0", " ") for c in flat.columns]
     flat[total if p.crossed else what] = p.row_totals.to_numpy()
-    flat.insert(0, str(p.rows), [str(i) for i in p.grid.index])
+    flat.insert(0, str(p.rows), [str(i).replace("\u00a0", " ") for i in p.grid.index])
     last = flat.columns[-1]
-    bottom = {str(k): float(v) for k, v in p.column_totals.items()} | {last: p.total}
+    bottom = {str(k).replace("\u00a0", " "): float(v) for k, v in p.column_totals.items()} | {last: p.total}
     adds = wish.aggregate in ("sum", "count")
     with excel.Workbook(f"{OUT}/pivot.xlsx", title=what) as book:
         page = book.table(

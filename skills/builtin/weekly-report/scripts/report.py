@@ -340,7 +340,7 @@ def _workbook(p: Periods, what: str, by: str, change: pandas.DataFrame | None, n
             assert pair is not None
             names = [by, p.name(pair[0]), p.name(pair[1]), say.pick("Change", "Изменение"), say.pick("Change, %", "Изменение, %")]
             flat = change.reset_index()
-            flat.columns = names
+            flat.columns = names = [n.replace("\u00a0", " ") for n in names]
             book.table(flat, sheet=say.pick("Change", "Изменение"), formats={names[4]: "percent"}, totals=[names[1], names[2], names[3]] if wish_adds(p) else False, total_label=say.pick("Total", "Итого"))
         if len(p.grid.columns):
             grid = p.grid.copy()
