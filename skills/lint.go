@@ -85,6 +85,7 @@ func (l *linter) body() {
 var (
 	markdownLink = regexp.MustCompile(`\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)`)
 	codePath     = regexp.MustCompile("`(?:/skills/[a-z0-9-]+/)?((?:scripts|references|assets)/[A-Za-z0-9_./-]+\\.[A-Za-z0-9]+)`")
+	codeSpan     = regexp.MustCompile("`[^`]*`")
 	fence        = regexp.MustCompile("^\\s*(```|~~~)")
 )
 
@@ -106,7 +107,7 @@ func (l *linter) links() {
 			if fenced {
 				continue
 			}
-			for _, m := range markdownLink.FindAllStringSubmatch(line, -1) {
+			for _, m := range markdownLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, ""), -1) {
 				l.link(name, n+1, m[1])
 			}
 			if name != manifest {
