@@ -218,7 +218,10 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		loops.Wait()
 		close(stopped)
 	}()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		err = nil // asked to end before it had begun
+	case err != nil:
 		err = fmt.Errorf("recover earlier work: %w", err)
 	}
 	return errors.Join(err, o.drain(stopped, stop))

@@ -75,7 +75,6 @@ func (r *reporter) loop(ctx context.Context) {
 	calls, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastCall, stop) })()
-	r.report(Progress{Started: r.o.now()})
 	for {
 		select {
 		case <-ctx.Done():

@@ -30,6 +30,7 @@ func (o *Orchestrator) run(ctx context.Context, task *Task) error {
 		return fmt.Errorf("open journal: %w", err)
 	}
 	reporter := o.reporterOf(*task)
+	reporter.report(Progress{Started: o.now()})
 	showing, hide := context.WithCancel(ctx)
 	shown := make(chan struct{})
 	go func() {

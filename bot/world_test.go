@@ -223,8 +223,8 @@ func (w *world) ask(conversation, actor, text string) string {
 
 func request(conversation, actor, text string) bot.Event {
 	return bot.Event{
-		Key: "test:" + conversation + "/" + actor + "/" + text, Kind: bot.EventRequest, Text: text,
-		Source: "message:" + conversation + "/" + text,
+		Key: "test:" + conversation + "/" + actor + "/" + hashed(text), Kind: bot.EventRequest, Text: text,
+		Source: "message:" + conversation + "/" + hashed(text),
 		Origin: bot.Origin{Adapter: "test", Conversation: conversation, Place: "test:place"},
 		Actor:  bot.Actor{ID: actor},
 	}

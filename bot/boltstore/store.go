@@ -89,6 +89,9 @@ func (s *Store) Close() error {
 
 // NewID implements bot.Committer.
 func (s *Store) NewID(at time.Time) string {
+	if at.Before(time.UnixMilli(0)) {
+		at = time.UnixMilli(0) // an id cannot tell earlier times
+	}
 	s.idLock.Lock()
 	defer s.idLock.Unlock()
 	id, err := ulid.New(ulid.Timestamp(at), s.ids)

@@ -328,6 +328,9 @@ func ids(t *testing.T, s bot.Store) {
 	if len(seen) != each*len(lists) {
 		t.Errorf("%d different ids of %d", len(seen), each*len(lists))
 	}
+	if ancient := s.NewID(time.Time{}); ancient >= s.NewID(at()) {
+		t.Errorf("the zero time's id %s does not sort first", ancient)
+	}
 	early, late := s.NewID(at()), s.NewID(at().Add(time.Millisecond))
 	if early >= late || len(early) != len(late) || strings.ToUpper(early) != early {
 		t.Errorf("ids do not sort by time: %s %s", early, late)
