@@ -114,7 +114,7 @@ func TestADeletedMessageIsForgotten(t *testing.T) {
 	}
 	// A deleted file takes its content, and leaves the request.
 	del := request("c1", "alice", "")
-	del.Kind, del.Key, del.Source = bot.EventDelete, "test:file deletion", "file of " + hashed("shared two")
+	del.Kind, del.Key, del.Source = bot.EventDelete, "test:file deletion", "file of "+hashed("shared two")
 	if _, err := w.Submit(t.Context(), del); err != nil {
 		t.Fatal(err)
 	}

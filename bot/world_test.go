@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,7 +19,14 @@ import (
 	"github.com/sandpiper-bot/sandpiper/bot/boltstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Whole lives of a core are long for a property test: fewer of them do,
+	// unless the command line asks for more.
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // platform is a channel to a place that only exists in memory. It keeps what
 // was sent, and fails as it is told to.
@@ -33,8 +41,9 @@ type platform struct {
 	send       func(bot.Delivery) error // before it is kept
 	lose       func(bot.Delivery) error // after it was kept
 	find       func(bot.Delivery) error
+	receipt    func(bot.Delivery) bot.Receipt
 	lookups    int
-	edits      int
+	made       int // progress messages
 	noProgress bool
 }
 
@@ -63,9 +72,9 @@ func (p *platform) Progress(_ context.Context, t bot.Task, progress bot.Progress
 		return nil, nil
 	}
 	if earlier != nil {
-		p.edits++
 		return earlier, nil
 	}
+	p.made++
 	return &bot.Receipt{ID: "progress-of-" + t.ID}, nil
 }
 
@@ -83,6 +92,9 @@ func (p *platform) Send(_ context.Context, d bot.Delivery) (bot.Receipt, error) 
 		if err := p.lose(d); err != nil {
 			return bot.Receipt{}, err
 		}
+	}
+	if p.receipt != nil {
+		return p.receipt(d), nil
 	}
 	return bot.Receipt{ID: "message-" + d.ID}, nil
 }
@@ -146,6 +158,10 @@ type world struct {
 	options  bot.OrchestratorOptions
 	stop     func() error
 	log      *lockedBuffer
+
+	// spending guards what a budget test's next task does.
+	spending  sync.Mutex
+	spendNext func(ctx context.Context, m bot.Meter)
 }
 
 // newWorld makes a core and starts it; change adjusts its options first.
