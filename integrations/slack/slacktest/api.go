@@ -171,6 +171,9 @@ func (w *Workspace) answer(rw http.ResponseWriter, name string, args map[string]
 	}
 	w.log(name, args, outcome)
 	res["ok"] = outcome == "ok"
+	if w.options.Scopes != nil {
+		rw.Header().Set("X-OAuth-Scopes", strings.Join(w.options.Scopes, ","))
+	}
 	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(rw).Encode(res)
 }

@@ -221,7 +221,7 @@ func cutSpans(text string) string {
 		if start < 0 {
 			return out.String() + text
 		}
-		if start > 0 && text[start-1] == '\\' {
+		if back := len(text[:start]) - len(strings.TrimRight(text[:start], `\`)); back%2 == 1 {
 			out.WriteString(text[:start+1])
 			text = text[start+1:]
 			continue
@@ -312,6 +312,12 @@ func (w *Workspace) serveResponse(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	u.used++
+	if m := w.find(u.channel, u.message); m != nil && args["delete_original"] == "true" {
+		m.Deleted = true
+		w.notify()
+		_, _ = rw.Write([]byte("ok"))
+		return
+	}
 	if problem := checkContent(args); problem != "" {
 		http.Error(rw, problem, http.StatusBadRequest)
 		return

@@ -122,7 +122,9 @@ func (w *Workspace) wire(m *Message, metadata bool) map[string]any {
 				out["parent_user_id"] = root.User
 			}
 		} else {
-			out["reply_count"] = len(w.thread(m.Channel, m.TS)) - 1
+			replies := w.thread(m.Channel, m.TS)
+			out["reply_count"] = len(replies) - 1
+			out["latest_reply"] = replies[len(replies)-1].TS
 		}
 	}
 	if len(m.Blocks) > 0 {

@@ -1,0 +1,314 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+const (
+	// bucket holds the watermarks: "connected" for all channels, and one per
+	// channel whose catching up ended later than that.
+	bucket    = "slack.watermarks"
+	connected = "connected"
+	// overlap is read again before a watermark: envelopes that were not
+	// acknowledged, clocks that differ. The core knows what it has.
+	overlap = 10 * time.Minute
+	// threads is how far before a watermark a thread may begin for its new
+	// replies to be found.
+	threads = 24 * time.Hour
+	// beat is how often "connected" is written.
+	beat = 10 * time.Second
+)
+
+// marks keep how far everything is in hand.
+type marks struct {
+	a *Adapter
+
+	mu    sync.Mutex // guards whole
+	whole bool       // all channels are caught up, and a socket is up
+}
+
+// mark is a watermark's record.
+type mark struct {
+	At time.Time `json:"at"`
+}
+
+// get reads a watermark; the zero time where there is none.
+func (k *marks) get(ctx context.Context, key string) (time.Time, uint64, error) {
+	r, err := k.a.opts.Records.Get(ctx, bucket, key)
+	if errors.Is(err, bot.ErrNotFound) {
+		return time.Time{}, 0, nil
+	}
+	if err != nil {
+		return time.Time{}, 0, fmt.Errorf("read watermark: %w", err)
+	}
+	var m mark
+	if err := json.Unmarshal(r.Value, &m); err != nil {
+		return time.Time{}, 0, fmt.Errorf("read watermark: %w", err)
+	}
+	return m.At, r.Revision, nil
+}
+
+// set raises a watermark.
+func (k *marks) set(ctx context.Context, key string, at time.Time) error {
+	for {
+		have, revision, err := k.get(ctx, key)
+		if err != nil || !at.After(have) {
+			return err
+		}
+		raw, err := json.Marshal(mark{At: at.UTC()})
+		if err != nil {
+			return fmt.Errorf("write watermark: %w", err)
+		}
+		_, err = k.a.opts.Records.Put(ctx, bucket, key, raw, revision)
+		if errors.Is(err, bot.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("write watermark: %w", err)
+		}
+		return nil
+	}
+}
+
+func (k *marks) setWhole(whole bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.whole = whole
+}
+
+// keep writes "connected" while a socket is up and all channels are caught up.
+func (k *marks) keep(ctx context.Context) {
+	for {
+		ended := sleep(ctx, beat) != nil
+		k.mu.Lock()
+		whole := k.whole && k.a.Ready() == nil
+		k.mu.Unlock()
+		if whole {
+			if err := k.set(context.WithoutCancel(ctx), connected, k.a.clock.Now()); err != nil {
+				k.a.log.Warn("the time of the last connection was not stored", "error", err)
+			}
+		}
+		if ended {
+			return
+		}
+	}
+}
+
+// catchUp reads what was said while no socket was up, in each channel where
+// somebody may ask, and hands it on as if it came now.
+func (in *inbox) catchUp(ctx context.Context) {
+	in.marks.setWhole(false)
+	began := in.a.clock.Now()
+	since, _, err := in.marks.get(ctx, connected)
+	switch {
+	case err != nil:
+		in.a.log.Error("cannot catch up", "error", err)
+		return
+	case since.IsZero(): // the first connection ever: nothing was missed
+		if err := in.marks.set(ctx, connected, began); err != nil {
+			in.a.log.Error("the time of the first connection was not stored", "error", err)
+			return
+		}
+		in.marks.setWhole(true)
+		return
+	}
+	channels, err := in.a.conversations(ctx)
+	if err != nil {
+		in.a.log.Error("cannot catch up: the channels could not be listed", "error", err)
+		return
+	}
+	for _, c := range channels {
+		if !in.a.asks(c) {
+			continue
+		}
+		at, _, err := in.marks.get(ctx, c.ID)
+		if err == nil {
+			if since.After(at) {
+				at = since
+			}
+			err = in.catchUpChannel(ctx, c, at)
+		}
+		if err == nil {
+			err = in.marks.set(ctx, c.ID, began)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			in.a.log.Error("a channel could not be caught up; it is tried again on the next connection", "channel", c.ID, "error", err)
+			return
+		}
+	}
+	if err := in.marks.set(ctx, connected, began); err != nil {
+		in.a.log.Warn("the time of the last connection was not stored", "error", err)
+		return
+	}
+	in.marks.setWhole(true)
+}
+
+// asks reports whether anybody may ask in c.
+func (a *Adapter) asks(c slack.Channel) bool {
+	allow := a.opts.Allow
+	if c.IsIM && len(allow.Users)+len(allow.Groups) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(allow.Channels, func(name string) bool { return name[strings.LastIndexByte(name, '/')+1:] == c.ID })
+}
+
+// conversations lists where we are a member.
+func (a *Adapter) conversations(ctx context.Context) ([]slack.Channel, error) {
+	var all []slack.Channel
+	cursor := ""
+	for {
+		var page []slack.Channel
+		err := a.patiently(ctx, func(ctx context.Context) (err error) {
+			page, cursor, err = a.api.GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{
+				Cursor: cursor, Types: []string{"public_channel", "private_channel", "mpim", "im"}, Limit: 200, ExcludeArchived: true})
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list conversations: %w", explain(err))
+		}
+		if all = append(all, page...); cursor == "" {
+			return all, nil
+		}
+	}
+}
+
+// catchUpChannel hands on what was said in c after since, oldest first.
+func (in *inbox) catchUpChannel(ctx context.Context, c slack.Channel, since time.Time) error {
+	oldest := tsOf(since.Add(-overlap))
+	roots, err := in.a.history(ctx, c.ID, tsOf(since.Add(-threads)))
+	if err != nil {
+		return err
+	}
+	var found []message
+	for _, m := range roots {
+		if m.TS > oldest {
+			found = append(found, m)
+		}
+		if m.LatestReply > oldest {
+			replies, err := in.a.replies(ctx, c.ID, m.TS, oldest)
+			if err != nil {
+				return err
+			}
+			found = append(found, replies...)
+		}
+	}
+	slices.SortFunc(found, func(a, b message) int { return strings.Compare(a.TS, b.TS) })
+	for _, m := range found {
+		m.team, m.external, m.replayed = c.ContextTeamID, c.IsExtShared, true
+		m.enterprise = in.a.whoami().enterprise
+		if c.IsIM {
+			m.ChannelType = "im"
+		}
+		if in.a.classify(m).kind != isRequest {
+			continue
+		}
+		if err := in.replay(ctx, m, since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay submits a request that was missed, or offers it when it is old.
+func (in *inbox) replay(ctx context.Context, m message, since time.Time) error {
+	at := timeOf(m.TS, in.a.clock.Now())
+	if in.a.clock.Now().Sub(at) <= in.a.opts.Catchup {
+		ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+		defer cancel()
+		return in.request(ctx, m)
+	}
+	if at.Before(since) {
+		return nil // in hand before we were away
+	}
+	return in.offer(ctx, m, at)
+}
+
+// history reads the roots and single messages of a channel after oldest.
+func (a *Adapter) history(ctx context.Context, channel, oldest string) ([]message, error) {
+	var out []message
+	cursor := ""
+	for {
+		var page *slack.GetConversationHistoryResponse
+		err := a.patiently(ctx, func(ctx context.Context) (err error) {
+			page, err = a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{ChannelID: channel, Oldest: oldest, Cursor: cursor, Limit: 200})
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read history: %w", explain(err))
+		}
+		for _, one := range page.Messages {
+			out = append(out, fromAPI(one, channel))
+		}
+		if cursor = page.ResponseMetaData.NextCursor; cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+// replies reads the replies of a thread after oldest.
+func (a *Adapter) replies(ctx context.Context, channel, root, oldest string) ([]message, error) {
+	var out []message
+	err := a.eachReply(ctx, channel, root, oldest, func(one slack.Message) bool {
+		if one.Timestamp != root {
+			out = append(out, fromAPI(one, channel))
+		}
+		return true
+	})
+	return out, err
+}
+
+// eachReply calls f with the messages of a thread, with their metadata, until
+// it returns false.
+func (a *Adapter) eachReply(ctx context.Context, channel, root, oldest string, f func(slack.Message) bool) error {
+	cursor := ""
+	for {
+		var page []slack.Message
+		next := ""
+		err := a.patiently(ctx, func(ctx context.Context) (err error) {
+			page, _, next, err = a.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+				ChannelID: channel, Timestamp: root, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read thread: %w", explain(err))
+		}
+		for _, one := range page {
+			if !f(one) {
+				return nil
+			}
+		}
+		if cursor = next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+// patiently repeats a reading call while Slack asks to wait, as long as ctx lets.
+func (a *Adapter) patiently(ctx context.Context, call func(context.Context) error) error {
+	for {
+		calling, cancel := context.WithTimeout(ctx, callTimeout)
+		err := call(calling)
+		cancel()
+		wait := retryAfter(err)
+		if wait == 0 {
+			return err
+		}
+		if sleep(ctx, wait) != nil {
+			return err
+		}
+	}
+}

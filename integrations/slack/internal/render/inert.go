@@ -1,0 +1,101 @@
+package render
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Inert makes text harmless and legible for a mrkdwn object or a message's
+// text: addresses and mentions stand in code spans, &, < and > are escaped.
+// It is cut to limit runes.
+func Inert(text string, limit int) string {
+	var out strings.Builder
+	// mrkdwn has no escape for a backtick: one in the text would end our spans.
+	text = strings.ReplaceAll(text, "`", "'")
+	for _, p := range pieces(Cut(text, limit), nil) {
+		if p.code {
+			if at := out.String(); strings.HasSuffix(at, "`") || strings.HasSuffix(at, `\`) {
+				out.WriteByte(' ')
+			}
+			out.WriteString("`" + escape(p.text) + "`")
+			continue
+		}
+		out.WriteString(escape(p.text))
+	}
+	return cutEscaped(out.String(), limit)
+}
+
+// Cut shortens text to at most limit runes, with an ellipsis where it was cut.
+func Cut(text string, limit int) string {
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	return strings.TrimRight(string(runes[:limit-1]), " \n") + "…"
+}
+
+// cutEscaped shortens escaped text without leaving half an entity or an open
+// code span.
+func cutEscaped(text string, limit int) string {
+	runes := []rune(text)
+	if len(runes) <= limit {
+		return text
+	}
+	cut := string(runes[:limit-2])
+	if amp := strings.LastIndexByte(cut, '&'); amp >= 0 && !strings.Contains(cut[amp:], ";") {
+		cut = cut[:amp]
+	}
+	cut += "…"
+	if strings.Count(cut, "`")%2 == 1 {
+		cut += "`"
+	}
+	return cut
+}
+
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+}
+
+// piece is a run of text that is shown as it is, as code, or as a live link.
+type piece struct {
+	text string
+	code bool
+	live bool
+}
+
+// dangerous finds what Slack would make a link or a ping of: addresses with
+// and without a scheme, mail addresses, Slack's own control sequences and the
+// mentions of whole channels.
+var dangerous = regexp.MustCompile(`(?i)` +
+	`<[@!#][^>\s]*>` +
+	`|[a-z][a-z0-9+.-]{1,20}:(?://|\\\\)[^\s<>"'` + "`" + `|]+` +
+	`|(?:mailto:|tel:|sms:|data:|javascript:|www\.)[^\s<>"'` + "`" + `|]+` +
+	`|[\w.+-]+@[\w-]+(?:\.[\w-]+)+` +
+	`|@(?:channel|here|everyone)` +
+	`|(?:[\p{L}\p{N}_-]+\.)+[a-z]{2,24}(?::\d+)?(?:[/?#][^\s<>"'` + "`" + `|]*)?`)
+
+// pieces splits text into harmless runs and what must be shown as code; the
+// exact addresses in links stay live.
+func pieces(text string, links []string) []piece {
+	var out []piece
+	at := 0
+	for _, span := range dangerous.FindAllStringIndex(text, -1) {
+		start, end := span[0], span[1]
+		found := strings.TrimRight(text[start:end], ".,;:!?)*_~")
+		if found == "" || start < at {
+			continue
+		}
+		end = start + len(found)
+		if start > at {
+			out = append(out, piece{text: text[at:start]})
+		}
+		live := slices.Contains(links, found)
+		out = append(out, piece{text: found, code: !live, live: live})
+		at = end
+	}
+	if at < len(text) {
+		out = append(out, piece{text: text[at:]})
+	}
+	return out
+}
