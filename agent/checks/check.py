@@ -206,14 +206,16 @@ def check_odf(members):
 
 # ---- SVG and HTML -----------------------------------------------------------
 
+def css_plain(text):
+    """The style as a browser reads it: without escapes and comments."""
+    text = re.sub(r"\\([0-9A-Fa-f]{1,6})\s?", lambda m: chr(min(int(m.group(1), 16), 0x10FFFF)), text)
+    return re.sub(r"/\*.*?\*/|\\", "", text, flags=re.S)
+
+
 def clean_css(text):
-    """Return the style without what is fetched; escapes that hide it drop it whole."""
-    plain = re.sub(r"\\([0-9A-Fa-f]{1,6})\s?", lambda m: chr(min(int(m.group(1), 16), 0x10FFFF)), text)
-    plain = re.sub(r"/\*.*?\*/|\\", "", plain, flags=re.S)
+    """Return the style without what is fetched; where escapes hide such a thing, nothing."""
     clean = CSS_REMOTE.sub("", text)
-    if clean == text and CSS_REMOTE.search(plain):
-        return ""
-    return clean
+    return "" if CSS_REMOTE.search(css_plain(clean)) else clean
 
 
 DROPPED = {"script", "include", "iframe", "frame", "frameset", "object", "embed", "applet", "base", "portal", "foreignobject",
