@@ -97,7 +97,7 @@ func (t *task) programLog(ctx context.Context, id string) ([]entry, float64, err
 		if e.program != nil {
 			seconds += e.program.Seconds
 			programs = true
-			t.proofs.program(*e.program)
+			t.proofs.program(lead, *e.program)
 		}
 		if e.runnable {
 			return nil, 0, nil // a runnable skill's memory is of no use

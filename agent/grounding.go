@@ -55,17 +55,20 @@ type profiledColumn struct {
 type rowsUsed struct {
 	used, leftOut int64
 	reason        string
+	lead          bool // said by the lead's own program
 }
 
 // rowsLine is how programs tell which rows they used.
 var rowsLine = regexp.MustCompile(`(?m)^\s*ROWS\s+(.{1,200}?)\s+used=(\d{1,15})(?:\s+left_out=(\d{1,15}))?(?:\s+reason=(.{0,200}))?\s*$`)
 
-// program takes a program's output in.
-func (p *proofs) program(prog bot.Program) {
+// program takes a program's output in. What the lead says of a file's rows
+// counts before what helpers say of their parts of it, and of those the one
+// that used most, in whatever order they came.
+func (p *proofs) program(agent string, prog bot.Program) {
 	p.outputs = append(p.outputs, prog.Stdout)
 	for _, m := range rowsLine.FindAllStringSubmatch(prog.Stdout, -1) {
 		name := strings.TrimPrefix(strings.TrimPrefix(m[1], "/workspace/"), "in/")
-		var r rowsUsed
+		r := rowsUsed{lead: agent == lead}
 		r.used, _ = strconv.ParseInt(m[2], 10, 64) // digits by the pattern
 		if m[3] != "" {
 			r.leftOut, _ = strconv.ParseInt(m[3], 10, 64)
@@ -74,10 +77,13 @@ func (p *proofs) program(prog bot.Program) {
 		if p.rows == nil {
 			p.rows = map[string]rowsUsed{}
 		}
-		if _, ok := p.rows[name]; !ok {
+		before, ok := p.rows[name]
+		if !ok {
 			p.order = append(p.order, name)
 		}
-		p.rows[name] = r
+		if !ok || r.lead || !before.lead && r.used > before.used {
+			p.rows[name] = r
+		}
 	}
 }
 

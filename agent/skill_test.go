@@ -191,7 +191,7 @@ type noSandbox struct{ agent.Sandbox }
 func dump(t *testing.T, w *world, task string) {
 	t.Helper()
 	if t.Failed() {
-		t.Logf("journal of %s:\n%.6000s", task, story(w.steps(task)))
+		t.Logf("journal of %s:\n%s", task, story(w.steps(task)))
 	}
 }
 

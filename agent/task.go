@@ -104,7 +104,7 @@ func (t *task) account(step bot.Step) error {
 		}
 		t.budget.bookSandbox(time.Duration(p.Seconds * float64(time.Second)))
 		t.from.program(p)
-		t.proofs.program(p)
+		t.proofs.program(step.Agent, p)
 	case bot.StepProfile:
 		p, err := readStep[profileData](step)
 		if err != nil {

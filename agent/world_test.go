@@ -289,7 +289,7 @@ func story(steps []bot.Step) string {
 	var b strings.Builder
 	for _, s := range steps {
 		text := string(s.Data)
-		fmt.Fprintf(&b, "%d %s %s %.1500s\n", s.Seq, s.Agent, s.Kind, text)
+		fmt.Fprintf(&b, "%d %s %s %.600s\n", s.Seq, s.Agent, s.Kind, text)
 	}
 	return b.String()
 }
