@@ -86,7 +86,7 @@ func (l *loop) part(ctx context.Context, subtasks []subtask) (observation, error
 func (l *loop) give(ctx context.Context, name string) (in bot.Input, why string, err error) {
 	clean, ok := l.resolve(name)
 	if !ok {
-		return in, code(cleanLine(name, 200)) + " leads out of /workspace", nil
+		return in, cleanLine(name, 200) + " leads out of /workspace", nil
 	}
 	for _, in := range l.w.inputs {
 		if "in/"+in.Name == clean && in.Blob != "" {
@@ -96,8 +96,16 @@ func (l *loop) give(ctx context.Context, name string) (in bot.Input, why string,
 	if err := l.w.open(ctx); err != nil {
 		return in, "", err
 	}
+	// Copied aside, the file is collected alone.
+	code := "rm -rf .sandpiper/give && mkdir -p .sandpiper/give && cp -- " + shellQuote("/workspace/"+clean) + " .sandpiper/give/"
+	if _, _, err := l.w.exec(ctx, bot.Program{Language: string(sandbox.Bash), Code: code}); err != nil {
+		return in, "", err
+	}
+	if l.w.session == nil {
+		return in, "", errLost
+	}
 	_, err = l.w.session.Collect(ctx, sandbox.CollectOptions{
-		Dir: path.Dir(clean), MaxFiles: 200, MaxSize: l.t.a.o.Limits.ArtifactSize,
+		Dir: ".sandpiper/give", MaxFiles: 1, MaxSize: l.t.a.o.Limits.ArtifactSize,
 		Store: func(found string, size int64, content io.Reader) error {
 			if found != path.Base(clean) {
 				return nil
@@ -114,7 +122,7 @@ func (l *loop) give(ctx context.Context, name string) (in bot.Input, why string,
 		return in, "", fmt.Errorf("collect %s: %w", clean, errors.Join(errLost, err))
 	}
 	if in.Blob == "" {
-		return in, "there is no file " + code(clean), nil
+		return in, "there is no file " + clean, nil
 	}
 	return in, "", nil
 }
@@ -139,7 +147,7 @@ func (l *loop) runHelpers(ctx context.Context, subtasks []subtask) (observation,
 	results := make([]helped, len(subtasks))
 	var wait sync.WaitGroup
 	for i, s := range subtasks {
-		wait.Go(func() { results[i] = l.helper(ctx, i, s, steps) })
+		wait.Go(func() { results[i] = l.helperPatiently(ctx, i, s, steps) })
 	}
 	wait.Wait()
 	if ctx.Err() != nil {
@@ -197,6 +205,22 @@ func reason(err error) string {
 		return errLost.Error()
 	}
 	return "an error of the host"
+}
+
+// helperPatiently runs a helper, and once more when the sandbox and not the
+// helper failed: what it recorded is not done again.
+func (l *loop) helperPatiently(ctx context.Context, i int, s subtask, steps []bot.Step) helped {
+	r := l.helper(ctx, i, s, steps)
+	var missing *bot.TaskError
+	if ctx.Err() != nil || !errors.Is(r.err, errLost) && !(errors.As(r.err, &missing) && missing.Kind == "engine") {
+		return r
+	}
+	l.t.log.Warn("helper is run again", "agent", l.path, "helper", l.helpers+i+1, "error", r.err)
+	steps, err := l.t.run.Journal.Steps(ctx)
+	if err != nil {
+		return helped{err: fmt.Errorf("read journal: %w", errors.Join(errJournal, err))}
+	}
+	return l.helper(ctx, i, s, steps)
 }
 
 // helper runs one subtask to its end, from a clean start or from where an
