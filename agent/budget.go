@@ -125,16 +125,16 @@ func (b *budget) usage() bot.Usage {
 	return u
 }
 
-// low names what is nearly used up (a fifth or less is left, or three turns),
-// or is empty.
-func (b *budget) low(priced bool, wallLeft time.Duration) string {
+// low names what is nearly used up, or is empty: a fifth or less is left, or no
+// more than three turns like next, which is what a turn costs.
+func (b *budget) low(next hold, wallLeft time.Duration) string {
 	left := b.left()
 	switch {
 	case left.Turns <= max(2, min(3, b.limit.Turns/5)) && b.limit.Turns > 3:
 		return fmt.Sprintf("%d turns", left.Turns)
-	case left.Tokens <= b.limit.Tokens/5:
+	case left.Tokens <= max(b.limit.Tokens/5, 3*next.tokens):
 		return fmt.Sprintf("%d tokens", left.Tokens)
-	case priced && left.USD <= b.limit.USD/5:
+	case next.usd > 0 && left.USD <= max(b.limit.USD/5, 3*next.usd):
 		return fmt.Sprintf("$%.2f", left.USD)
 	case left.Sandbox <= b.limit.Sandbox/5:
 		return fmt.Sprintf("%s of program time", left.Sandbox.Round(time.Second))

@@ -19,6 +19,8 @@ const (
 	mostRepeat  = 6 // times that end the run
 	// leastAnswer is the least room for an answer in tokens, worth a turn.
 	leastAnswer = 400
+	// usualAnswer is what a turn's answer costs in tokens, by experience.
+	usualAnswer = 500
 )
 
 // loop is one agent's conversation: the lead's or a subagent's.
@@ -181,8 +183,9 @@ func (l *loop) stuck() string {
 // the window.
 func (l *loop) prepare(ctx context.Context) error {
 	if !l.warned {
-		priced := l.t.a.o.Model.Info().Price != Price{}
-		if left := l.budget.low(priced, l.wallLeft()); left != "" {
+		usage := TokenUsage{Input: int64(l.estimate()), Output: usualAnswer}
+		next := hold{tokens: usage.Input + usage.Output, usd: l.t.a.o.Model.Info().Price.Cost(usage)}
+		if left := l.budget.low(next, l.wallLeft()); left != "" {
 			text, err := render("wrapup.md", map[string]string{"Left": left})
 			if err != nil {
 				return err

@@ -38,8 +38,14 @@ type state struct {
 	ended    *ending
 }
 
-// message adds one message to the conversation.
+// message adds one message to the conversation. What is said after something
+// was said joins it: some servers insist that speakers take turns.
 func (s *state) message(m Message) {
+	if n := len(s.messages); n > 0 && m.Role == RoleUser && s.messages[n-1].Role == RoleUser {
+		s.messages[n-1].Content += "\n\n" + m.Content
+		s.tokens += messageTokens(m)
+		return
+	}
 	s.messages = append(s.messages, m)
 	s.tokens += messageTokens(m)
 }

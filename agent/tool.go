@@ -48,6 +48,7 @@ func makeTool[T any](name string, call func(ctx context.Context, l *loop, args T
 	if err != nil {
 		return nil, fmt.Errorf("make schema of tool %s: %w", name, err)
 	}
+	plainTypes(schema)
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("resolve schema of tool %s: %w", name, err)
@@ -67,6 +68,21 @@ func makeTool[T any](name string, call func(ctx context.Context, l *loop, args T
 			return call(ctx, l, args)
 		},
 	}, nil
+}
+
+// plainTypes has lists be lists, never null: Go's slices may be nil, and some
+// servers know no list of types.
+func plainTypes(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	plainTypes(s.Items)
+	for _, p := range s.Properties {
+		plainTypes(p)
+	}
 }
 
 // run checks a call's arguments and makes it.
