@@ -32,6 +32,7 @@ func (a *app) register(s *control.Server) {
 	a.registerTasks(s)
 	a.registerSchedules(s)
 	a.registerAudit(s)
+	a.registerSandbox(s)
 }
 
 func (a *app) putBlob(ctx context.Context, content io.Reader) (bot.Blob, error) {

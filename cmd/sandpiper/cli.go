@@ -40,6 +40,7 @@ type cli struct {
 	Tasks     tasksCmd     `cmd:"" help:"List, show, cancel and repeat tasks."`
 	Schedules schedulesCmd `cmd:"" help:"Add, list, pause and run schedules."`
 	Skills    skillsCmd    `cmd:"" help:"List, show, check, test and start skills."`
+	Sandbox   sandboxCmd   `cmd:"" help:"Build, probe and use the sandbox."`
 	Audit     auditCmd     `cmd:"" help:"Verify or export the audit chain."`
 	Purge     purgeCmd     `cmd:"" help:"Forget what belongs to an actor, a conversation or a task."`
 	Backup    backupCmd    `cmd:"" help:"Write a consistent copy of the data folder, also while it is in use."`
