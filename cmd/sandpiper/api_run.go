@@ -21,6 +21,7 @@ type submission struct {
 	Prompt string         `json:"prompt"`
 	Skill  string         `json:"skill,omitempty"`
 	After  string         `json:"after,omitempty"`
+	Seed   string         `json:"seed,omitempty"` // reproduce this task
 	Inputs []bot.InputRef `json:"inputs,omitempty"`
 }
 
@@ -75,11 +76,33 @@ func (a *app) submit(ctx context.Context, in submission) (bot.Ticket, error) {
 	if err != nil {
 		return bot.Ticket{}, fault.New(fault.Usage, "", "%v", err)
 	}
+	if in.Seed != "" {
+		if err := a.reproduce(ctx, in.Seed, &event); err != nil {
+			return bot.Ticket{}, err
+		}
+	}
 	ticket, err := a.orchestrator.Submit(ctx, event)
 	if errors.Is(err, bot.ErrReadOnly) {
 		return ticket, &fault.Error{Status: fault.Missing, Message: "the data folder takes no more: " + err.Error(), Hint: "free some space: nothing that was accepted is lost", Err: err}
 	}
 	return ticket, err
+}
+
+// reproduce makes the event one that runs an earlier task's programs again, on
+// the same inputs.
+func (a *app) reproduce(ctx context.Context, id string, event *bot.Event) error {
+	task, err := a.taskOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !task.State.Final() {
+		return fault.New(fault.Usage, "wait for its end", "task %s is %s and has not ended", id, task.State)
+	}
+	event.Text, event.Options = task.Event.Text, bot.Options{Seed: id}
+	for _, in := range task.Inputs {
+		event.Inputs = append(event.Inputs, bot.InputRef{Name: in.Name, MediaType: in.MediaType, Size: in.Size, Blob: in.Blob, Problem: in.Problem})
+	}
+	return nil
 }
 
 // refuseEmpty refuses a request whose files hold nothing at all.

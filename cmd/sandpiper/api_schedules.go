@@ -114,7 +114,7 @@ func (a *app) addSchedule(ctx context.Context, in newSchedule) (understood, erro
 	if s.Inputs, err = inputsOf(in.Inputs); err != nil {
 		return understood{}, usage(err)
 	}
-	origin, err := destination(a.loaded, in.To)
+	origin, err := a.destination(in.To)
 	if err != nil {
 		return understood{}, usage(err)
 	}

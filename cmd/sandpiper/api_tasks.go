@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sandpiper-bot/sandpiper/agent"
+	"github.com/sandpiper-bot/sandpiper/agent/saved"
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
@@ -46,6 +48,36 @@ func (a *app) registerTasks(s *control.Server) {
 	control.Handle(s, "tasks/list", a.listTasks)
 	control.Handle(s, "tasks/show", a.showTask)
 	control.Handle(s, "task/retry", a.retry)
+	control.Handle(s, "task/save", a.saveTask)
+}
+
+// saveQuery names a task to save as a report.
+type saveQuery struct {
+	Task   string `json:"task"`
+	Name   string `json:"name"`
+	User   string `json:"user"`
+	Accept bool   `json:"accept,omitempty"`
+}
+
+func (a *app) saveTask(ctx context.Context, in saveQuery) (agent.Saved, error) {
+	task, err := a.taskOf(ctx, in.Task)
+	if err != nil {
+		return agent.Saved{}, err
+	}
+	if err := a.boxes.Ready(ctx); err != nil {
+		return agent.Saved{}, err
+	}
+	got, err := a.save(ctx, task, in.Name, console.Name+":"+in.User, in.Accept)
+	var constants *agent.ConstantsError
+	switch {
+	case errors.As(err, &constants):
+		return got, &fault.Error{Status: fault.Failed, Message: constants.Error(), Hint: "if that is right, save it with --accept", Err: err}
+	case errors.Is(err, saved.ErrTaken):
+		return got, &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "choose another name", Err: err}
+	case errors.Is(err, agent.ErrNotSavable):
+		return got, &fault.Error{Status: fault.Failed, Message: err.Error(), Err: err}
+	}
+	return got, err
 }
 
 func (a *app) listTasks(ctx context.Context, in tasksQuery) ([]listedTask, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/agent"
+	"github.com/sandpiper-bot/sandpiper/agent/saved"
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/bot/boltstore"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
@@ -20,6 +21,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/lifecycle"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
+	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 	"github.com/sandpiper-bot/sandpiper/integrations/testadapter"
 	"github.com/sandpiper-bot/sandpiper/schedules"
 	"github.com/sandpiper-bot/sandpiper/skills"
@@ -49,15 +51,21 @@ type app struct {
 	identity     identity
 	channels     map[string]bot.Channel // by adapter
 	sources      []bot.Source           // run by serve alone
+	slack        *slack.Adapter         // nil where it is not configured
+	runner       *agent.Agent
+	reports      *saved.Store
 	policy       bot.Policy
 	orchestrator *bot.Orchestrator
 	clock        *schedules.Clock
 	schedules    *schedules.Service
-	webhooks     map[string]http.Handler // by pattern of the listener
-	connections  []func() part           // how each configured adapter is
-	secrets      atomic.Pointer[config.Secrets]
-	since        time.Time
-	serves       bool
+	// scheduleCommands are set before anything can ask for them: the core
+	// needs them, and they need the core.
+	scheduleCommands map[string]bot.CommandFunc
+	webhooks         map[string]http.Handler // by pattern of the listener
+	connections      []func() part           // how each configured adapter is
+	secrets          atomic.Pointer[config.Secrets]
+	since            time.Time
+	serves           bool
 }
 
 // startOptions say what kind of process this is.
@@ -69,7 +77,7 @@ type startOptions struct {
 // has. It fails with boltstore.ErrInUse where another process has the folder.
 // What was started is stopped again when a later part fails.
 func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options startOptions) (_ *app, err error) {
-	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), since: time.Now(), serves: options.serve}
+	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.stop(ctx))
@@ -109,13 +117,16 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 	if err != nil {
 		return nil, err
 	}
-	runner, err := agent.New(agent.Options{
+	if a.reports, err = saved.OpenStore(savedSkills(loaded)); err != nil {
+		return nil, err
+	}
+	a.life.Defer("saved reports", func(context.Context) error { return a.reports.Close() })
+	if a.runner, err = agent.New(agent.Options{
 		Sandbox: a.boxes, Skills: a.catalogue, Model: model, Values: agent.Values(loaded.Model.Values),
 		Budgets: loaded.Budgets.Bot(),
 		Limits:  agent.Limits{Artifacts: loaded.Limits.Artifacts, ArtifactSize: int64(loaded.Limits.Artifact)},
 		Log:     log, Point: point,
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 
@@ -125,11 +136,10 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 		return nil, err
 	}
 	a.channels = map[string]bot.Channel{console.Name: channel, webAdapter: nowhere{}}
-	if err := a.openLocal(); err != nil {
-		return nil, err
-	}
-	if err := a.openTestPlatform(os.Getenv(platformVariable)); err != nil {
-		return nil, err
+	for _, open := range []func() error{a.openLocal, a.openFetch, a.openSlack, a.openGitHub, a.openTestPlatform} {
+		if err := open(); err != nil {
+			return nil, err
+		}
 	}
 	if a.policy, err = policyOf(loaded); err != nil {
 		return nil, err
@@ -137,7 +147,7 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 
 	// The core between them.
 	if a.orchestrator, err = bot.New(bot.OrchestratorOptions{
-		Store: a.store, Blobs: a.blobs, Runner: runner, Policy: a.policy,
+		Store: a.store, Blobs: a.blobs, Runner: a.runner, Policy: a.policy,
 		Channels:  a.channels,
 		Commands:  a.commands(),
 		Redactor:  bot.NewRedactor(loaded.Secrets.Values()),
@@ -149,10 +159,13 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 	}); err != nil {
 		return nil, err
 	}
-	a.life.Go(ctx, "orchestrator", a.orchestrator.Run)
+	if a.slack != nil {
+		a.slack.Show(a.orchestrator)
+	}
 	if err := a.openSchedules(); err != nil {
 		return nil, err
 	}
+	a.life.Go(ctx, "orchestrator", a.orchestrator.Run)
 
 	// The socket that every command goes through.
 	listener, err := control.Listen(loaded.DataDir)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -82,7 +83,8 @@ func (a *app) openLocal() error {
 }
 
 // openTestPlatform adds the adapter of a platform that exists for tests alone.
-func (a *app) openTestPlatform(url string) error {
+func (a *app) openTestPlatform() error {
+	url := os.Getenv(platformVariable)
 	if url == "" {
 		return nil
 	}

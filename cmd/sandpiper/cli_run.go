@@ -7,6 +7,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 )
@@ -57,7 +58,12 @@ func (c *runCmd) run(e *env) error {
 	if err != nil {
 		return err
 	}
-	sent := submission{ID: ulid.Make().String(), Out: out, User: login(), Prompt: c.Prompt, Skill: c.Skill, After: c.After}
+	return e.ask(loaded, submission{Out: out, Prompt: c.Prompt, Skill: c.Skill, After: c.After}, inputs, c.JSON)
+}
+
+// ask submits a run, follows it to its answer and prints that.
+func (e *env) ask(loaded *config.Loaded, sent submission, inputs []input, asJSON bool) error {
+	sent.ID, sent.User = ulid.Make().String(), login()
 	f := newFollower(e.err, sent.User)
 	defer f.close()
 	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
@@ -71,12 +77,12 @@ func (c *runCmd) run(e *env) error {
 			return err
 		}
 		if ticket.Refused != nil {
-			return fault.New(fault.Failed, "", "%s", ticket.Refused.Message)
+			return &fault.Error{Status: fault.Failed, Kind: "policy", Message: ticket.Refused.Message}
 		}
 		got, err := f.follow(ctx, client, ticket.Task)
 		if err != nil {
 			return err
 		}
-		return e.showAnswer(got, c.JSON, interrupted(ctx))
+		return e.showAnswer(got, asJSON, interrupted(ctx))
 	})
 }

@@ -6,16 +6,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 )
 
 type tasksCmd struct {
-	List   tasksListCmd   `cmd:"" help:"List tasks, newest first."`
-	Show   tasksShowCmd   `cmd:"" help:"Show one task: its request, steps, programs, files and receipts."`
-	Cancel tasksCancelCmd `cmd:"" help:"Cancel a task."`
-	Retry  tasksRetryCmd  `cmd:"" help:"Do an ended task again as a new one."`
+	List      tasksListCmd      `cmd:"" help:"List tasks, newest first."`
+	Show      tasksShowCmd      `cmd:"" help:"Show one task: its request, steps, programs, files and receipts."`
+	Cancel    tasksCancelCmd    `cmd:"" help:"Cancel a task."`
+	Retry     tasksRetryCmd     `cmd:"" help:"Do an ended task again as a new one."`
+	Reproduce tasksReproduceCmd `cmd:"" help:"Run a task's programs again on the same inputs and image, and compare the files."`
+	Save      tasksSaveCmd      `cmd:"" help:"Keep a task as a report that runs without a model."`
 }
 
 type tasksListCmd struct {
@@ -218,5 +221,52 @@ func (c *tasksRetryCmd) Run(e *env) error {
 			return err
 		}
 		return e.showAnswer(got, c.JSON, interrupted(ctx))
+	})
+}
+
+type tasksReproduceCmd struct {
+	ID   string `arg:"" help:"The task's id."`
+	Out  string `placeholder:"DIR" help:"Put the files into this folder (default: out)."`
+	JSON bool   `name:"json" help:"Print one JSON value."`
+}
+
+// Run reproduces a task.
+func (c *tasksReproduceCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	out := c.Out
+	if out == "" {
+		out = defaultOut
+	}
+	if out, err = checkOut(out, c.Out != ""); err != nil {
+		return err
+	}
+	return e.ask(loaded, submission{Out: out, Seed: c.ID}, nil, c.JSON)
+}
+
+type tasksSaveCmd struct {
+	ID     string `arg:"" help:"The task's id."`
+	Name   string `arg:"" help:"The report's name: lower-case letters, digits and dashes."`
+	Accept bool   `help:"Accept figures that stay the same on other data."`
+	JSON   bool   `name:"json" help:"Print one JSON value."`
+}
+
+// Run saves a task as a report.
+func (c *tasksSaveCmd) Run(e *env) error {
+	loaded, err := e.config()
+	if err != nil {
+		return err
+	}
+	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
+		got, err := control.Call[agent.Saved](ctx, client, "task/save", saveQuery{Task: c.ID, Name: c.Name, User: login(), Accept: c.Accept})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return e.printJSON(got)
+		}
+		return e.print("saved %s, version %d; run it with: sandpiper run --skill %s \"…\" FILE\n", got.Name, got.Version, got.Name)
 	})
 }

@@ -5,28 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
+	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 	"github.com/sandpiper-bot/sandpiper/schedules"
 )
-
-// noticeCommand posts what a schedule has to tell its people. clockActor asks
-// for it: no platform gives out such an id.
-const (
-	noticeCommand = "schedule-notice"
-	clockActor    = "schedule:clock"
-)
-
-// commands are the chat commands that rooms other than the core bring.
-func (a *app) commands() map[string]bot.CommandSpec {
-	return map[string]bot.CommandSpec{
-		noticeCommand: {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
-	}
-}
 
 // notifier brings words of the clock to a place through the core's outbox: the
 // event's key makes repeats harmless.
@@ -55,6 +44,7 @@ func (a *app) openSchedules() error {
 	a.schedules = schedules.NewService(clock, schedules.Limits{
 		MinInterval: a.loaded.Schedules.MinInterval.Std(), PerOwner: a.loaded.Schedules.PerOwner,
 	})
+	a.scheduleCommands = a.scheduleFromChat()
 	a.sources = append(a.sources, clock)
 	return nil
 }
@@ -63,7 +53,7 @@ func (a *app) openSchedules() error {
 func (a *app) syncSchedules(ctx context.Context) error {
 	defs := make([]schedules.Schedule, 0, len(a.loaded.Schedules.List))
 	for i, entry := range a.loaded.Schedules.List {
-		def, err := scheduleOf(a.loaded, entry)
+		def, err := a.scheduleOf(entry)
 		if err != nil {
 			return fault.New(fault.Usage, "correct schedules.list in the configuration", "schedules.list[%d]: %v", i, err)
 		}
@@ -73,7 +63,7 @@ func (a *app) syncSchedules(ctx context.Context) error {
 }
 
 // scheduleOf turns an entry of the configuration into a schedule.
-func scheduleOf(loaded *config.Loaded, entry config.Schedule) (schedules.Schedule, error) {
+func (a *app) scheduleOf(entry config.Schedule) (schedules.Schedule, error) {
 	s := schedules.Schedule{
 		Name: entry.Name, Owner: bot.Actor{ID: entry.Owner}, Zone: entry.Zone,
 		Request: entry.Request, Skill: entry.Skill, From: schedules.FromConfig,
@@ -87,7 +77,7 @@ func scheduleOf(loaded *config.Loaded, entry config.Schedule) (schedules.Schedul
 		return s, err
 	}
 	for _, to := range entry.To {
-		origin, err := destination(loaded, to)
+		origin, err := a.destination(to)
 		if err != nil {
 			return s, err
 		}
@@ -153,25 +143,43 @@ func inputsOf(names []string) ([]bot.InputRef, error) {
 	return out, nil
 }
 
-// destination reads DEST: a folder, absolute or below schedules.root. The
-// places of chat platforms are their adapters' to resolve.
-func destination(loaded *config.Loaded, text string) (bot.Origin, error) {
-	path := strings.TrimPrefix(text, "folder:")
-	if path == text && strings.Contains(text, ":") {
+// destination reads DEST: slack:C0123, github:owner/name#12, or a folder,
+// absolute or below schedules.root.
+func (a *app) destination(text string) (bot.Origin, error) {
+	adapter, place, named := strings.Cut(text, ":")
+	if named && adapter != "folder" && a.channels[adapter] == nil {
 		return bot.Origin{}, fmt.Errorf("destination %q: that adapter is not configured", text)
 	}
-	if !filepath.IsAbs(path) {
-		if loaded.Schedules.Root == "" {
-			return bot.Origin{}, fmt.Errorf("destination %q: name an absolute folder, or set schedules.root", text)
+	switch {
+	case !named:
+		return a.folder(text)
+	case adapter == "folder":
+		return a.folder(place)
+	case adapter == slack.Name && place != "":
+		return bot.Origin{Adapter: slack.Name, Conversation: text, Place: text}, nil
+	case adapter == github.Name:
+		repository, number, _ := strings.Cut(place, "#")
+		if n, err := strconv.Atoi(number); err == nil && n > 0 && strings.Count(repository, "/") == 1 {
+			return github.Address(repository, n), nil
 		}
-		if !filepath.IsLocal(path) {
-			return bot.Origin{}, fmt.Errorf("destination %q leads out of schedules.root", text)
-		}
-		root, err := filepath.Abs(loaded.Schedules.Root)
-		if err != nil {
-			return bot.Origin{}, err
-		}
-		path = filepath.Join(root, path)
 	}
-	return console.Folder(path)
+	return bot.Origin{}, fmt.Errorf("destination %q: write slack:C0123, github:owner/name#12, or a folder", text)
+}
+
+func (a *app) folder(path string) (bot.Origin, error) {
+	if filepath.IsAbs(path) {
+		return console.Folder(path)
+	}
+	root := a.loaded.Schedules.Root
+	if root == "" {
+		return bot.Origin{}, fmt.Errorf("destination %q: name an absolute folder, or set schedules.root", path)
+	}
+	if !filepath.IsLocal(path) {
+		return bot.Origin{}, fmt.Errorf("destination %q leads out of schedules.root", path)
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return bot.Origin{}, err
+	}
+	return console.Folder(filepath.Join(root, path))
 }

@@ -39,6 +39,14 @@ func (l *Lifecycle) Defer(name string, run func(context.Context) error) {
 	l.stops = append(l.stops, stop{name, run})
 }
 
+// DeferFunc is Defer for a stop that neither waits nor fails.
+func (l *Lifecycle) DeferFunc(name string, run func()) {
+	l.Defer(name, func(context.Context) error {
+		run()
+		return nil
+	})
+}
+
 // Go starts a long-running part. Its context keeps the values of ctx and ends
 // only when its turn to stop has come, whatever happens to ctx.
 func (l *Lifecycle) Go(ctx context.Context, name string, run func(context.Context) error) {

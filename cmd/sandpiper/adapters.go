@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
+	"github.com/sandpiper-bot/sandpiper/integrations/slack"
+)
+
+// openGitHub adds GitHub, where its webhook's secret is set. It talks to
+// nobody before serve lets it run.
+func (a *app) openGitHub() error {
+	secrets := &a.loaded.Secrets
+	if !secrets.GitHubWebhook.Set() {
+		return nil
+	}
+	id := int64(0)
+	if text := a.loaded.Addresses.GitHubAppID; text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fault.New(fault.Usage, "write the number that GitHub shows on the App's page", "GITHUB_APP_ID: %q is no number", text)
+		}
+		id = n
+	}
+	set := a.loaded.GitHub
+	adapter, err := github.New(github.Options{
+		Secrets: a.githubSecrets, AppID: id, AppKey: []byte(secrets.GitHubAppKey.Reveal()), APIURL: a.loaded.Addresses.GitHubAPI,
+		Handle: set.Handle, Repositories: set.Repositories, MinPermission: set.MinPermission, Outsiders: set.Outsiders,
+		Catchup:    set.Catchup.Std(),
+		Artifacts:  github.Artifacts{Branch: set.Artifacts.Branch, Repository: set.Artifacts.Repository},
+		Limits:     github.Limits{Input: int64(a.loaded.Limits.Input)},
+		AllowHosts: a.loaded.Fetch.AllowHosts, MarkerKey: a.identity.marker,
+		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.log,
+	})
+	if err != nil {
+		return &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
+	}
+	a.channels[github.Name] = adapter
+	a.sources = append(a.sources, adapter)
+	a.webhooks["POST /webhooks/github"] = adapter.Webhook()
+	a.connections = append(a.connections, connection(github.Name, adapter.Ready))
+	return nil
+}
+
+// openSlack adds Slack, where its tokens are set. It talks to nobody before
+// serve lets it run.
+func (a *app) openSlack() error {
+	secrets := &a.loaded.Secrets
+	if !secrets.SlackBot.Set() {
+		return nil
+	}
+	set := a.loaded.Slack
+	adapter, err := slack.New(slack.Options{
+		AppToken: secrets.SlackApp.Reveal(), BotToken: secrets.SlackBot.Reveal(), APIURL: a.loaded.Addresses.SlackAPI,
+		Allow:  slack.Allow{Channels: set.Allow.Channels, Users: set.Allow.Users, Groups: set.Allow.Groups},
+		Guests: set.Guests, External: set.External, Catchup: set.Catchup.Std(), MaxInput: int64(a.loaded.Limits.Input),
+		Secret: a.identity.marker, Records: a.store, Blobs: a.blobs, Command: commandIn,
+		DailyUSD: a.loaded.Budgets.ActorDailyUSD, DailyTokens: a.loaded.Budgets.ActorDailyTokens, Logger: a.log,
+	})
+	if err != nil {
+		return &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
+	}
+	a.slack = adapter
+	a.channels[slack.Name] = adapter
+	a.sources = append(a.sources, adapter)
+	a.connections = append(a.connections, connection(slack.Name, adapter.Ready))
+	return nil
+}
+
+// githubSecrets are read at each use: SIGHUP reads their files again.
+func (a *app) githubSecrets() github.Secrets {
+	s := a.secrets.Load()
+	return github.Secrets{
+		Webhook: s.GitHubWebhook.Reveal(), Previous: s.GitHubWebhookPrevious.Reveal(), Token: s.GitHubToken.Reveal(),
+	}
+}
+
+// openFetch adds the fetcher of links, where hosts are listed.
+func (a *app) openFetch() error {
+	if len(a.loaded.Fetch.AllowHosts) == 0 {
+		return nil
+	}
+	fetcher := fetch.New(fetch.Options{Hosts: a.loaded.Fetch.AllowHosts, Limit: int64(a.loaded.Limits.Input)})
+	a.life.DeferFunc("fetcher", fetcher.Close)
+	a.channels[fetch.Name] = fetcher
+	return nil
+}
+
+// connection makes the part that tells of an adapter's connection.
+func connection(name string, ready func() error) func() part {
+	return func() part {
+		p := part{Name: name, Status: "ok", Needed: true}
+		if err := ready(); err != nil {
+			p.Status, p.Detail = "failed", err.Error()
+		}
+		return p
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/sandpiper-bot/sandpiper/agent"
+	"github.com/sandpiper-bot/sandpiper/agent/saved"
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
+	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
+	"github.com/sandpiper-bot/sandpiper/integrations/slack"
+	"github.com/sandpiper-bot/sandpiper/schedules"
+	"github.com/sandpiper-bot/sandpiper/skills"
+)
+
+// The chat commands of rooms other than the core. noticeCommand posts what a
+// schedule has to tell its people; clockActor asks for it, and no platform
+// gives out such an id.
+const (
+	saveCommand      = "save"
+	reportsCommand   = "reports"
+	scheduleCommand  = "schedule"
+	schedulesCommand = "schedules"
+	noticeCommand    = "schedule-notice"
+	clockActor       = "schedule:clock"
+)
+
+// commandIn finds a command at the beginning of a message.
+func commandIn(text string) (bot.Command, bool) {
+	word, args, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch word = strings.ToLower(strings.TrimPrefix(word, "/")); word {
+	case saveCommand, scheduleCommand, schedulesCommand:
+		return bot.Command{Name: word, Args: strings.TrimSpace(args)}, true
+	case reportsCommand:
+		return bot.Command{Name: word}, strings.TrimSpace(args) == ""
+	}
+	return bot.Command{}, false
+}
+
+// commands are those that chat may give beside the core's own.
+func (a *app) commands() map[string]bot.CommandSpec {
+	late := func(name string) bot.CommandFunc {
+		return func(ctx context.Context, event bot.Event) (string, error) {
+			return a.scheduleCommands[name](ctx, event)
+		}
+	}
+	return map[string]bot.CommandSpec{
+		noticeCommand:    {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
+		saveCommand:      {Run: a.saveInChat, Right: bot.MaySave, Help: "save NAME: keep the last answer's report, to run it again on new files"},
+		reportsCommand:   {Run: a.reportsInChat, Help: "reports: the reports that you may run"},
+		scheduleCommand:  {Run: late(scheduleCommand), Right: bot.MaySchedule, Help: "schedule WHEN WHAT: for instance every Monday at 9 the weekly report"},
+		schedulesCommand: {Run: late(schedulesCommand), Help: "schedules: list, pause, resume, run or remove them"},
+	}
+}
+
+// saveInChat saves the conversation's last finished task for its asker.
+func (a *app) saveInChat(ctx context.Context, event bot.Event) (string, error) {
+	name, rest, _ := strings.Cut(event.Command.Args, " ")
+	if name == "" {
+		return "", &bot.TaskError{Kind: "input", Message: "Under which name?", Hint: "for instance `save weekly-sales`"}
+	}
+	tasks, err := a.orchestrator.Tasks(ctx, bot.TaskQuery{Conversation: event.Origin.Conversation, State: bot.TaskDone, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(tasks) == 0 {
+		return "", &bot.TaskError{Kind: "input", Message: "There is no finished answer in this conversation to save."}
+	}
+	got, err := a.save(ctx, tasks[0], name, event.Actor.ID, strings.TrimSpace(rest) == "accept")
+	var constants *agent.ConstantsError
+	switch {
+	case errors.As(err, &constants):
+		return "", &bot.TaskError{Kind: "input", Message: "Not saved: " + constants.Error() + ".", Hint: fmt.Sprintf("if that is right: `save %s accept`", name)}
+	case errors.Is(err, agent.ErrNotSavable), errors.Is(err, saved.ErrTaken):
+		return "", &bot.TaskError{Kind: "input", Message: "Not saved: " + err.Error() + "."}
+	case err != nil:
+		return "", err
+	}
+	return fmt.Sprintf("Saved as `%s`, version %d. Run it on new files with `%s` and the files.", got.Name, got.Version, got.Name), nil
+}
+
+// save makes a finished task a report and lets it be found at once.
+func (a *app) save(ctx context.Context, task bot.Task, name, owner string, accept bool) (agent.Saved, error) {
+	steps, err := a.orchestrator.Steps(ctx, task.ID)
+	if err != nil {
+		return agent.Saved{}, err
+	}
+	got, err := a.runner.Save(ctx, agent.SaveRequest{
+		Name: name, Owner: owner, Task: task, Steps: steps, Blobs: a.blobs, Into: a.reports, Accept: accept,
+	})
+	if err != nil {
+		return got, err
+	}
+	return got, a.catalogue.Reload()
+}
+
+// reportsInChat lists what the asker may run without a model.
+func (a *app) reportsInChat(_ context.Context, event bot.Event) (string, error) {
+	var lines []string
+	for _, s := range a.catalogue.List() {
+		owner := s.Metadata["owner"]
+		mine := s.Source != skills.SourceSaved || owner == agent.Published || owner == event.Actor.ID || owner == event.Origin.Place
+		if s.Runnable() && mine {
+			lines = append(lines, fmt.Sprintf("- `%s`: %s", s.Name, s.Description))
+		}
+	}
+	if len(lines) == 0 {
+		return "There are no reports yet.", nil
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// scheduleFromChat makes the commands about schedules.
+func (a *app) scheduleFromChat() map[string]bot.CommandFunc {
+	return schedules.NewCommands(schedules.CommandsOptions{
+		Service: a.schedules, Resolver: resolver{a}, Intake: a.orchestrator, Zone: config.LocalZone(),
+	})
+}
+
+// resolver turns what people write about schedules into places and files.
+type resolver struct{ a *app }
+
+// Destination implements schedules.Resolver.
+func (r resolver) Destination(_ context.Context, event bot.Event, text string) (bot.Origin, error) {
+	channel := regexp.MustCompile(`^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$`)
+	switch {
+	case text == "":
+		return event.Origin, nil
+	case event.Origin.Adapter == slack.Name && channel.MatchString(text):
+		return r.a.destination(slack.Name + ":" + channel.FindStringSubmatch(text)[1])
+	case event.Origin.Adapter == github.Name && strings.Contains(text, "/"):
+		return r.a.destination(github.Name + ":" + text)
+	}
+	return bot.Origin{}, &bot.TaskError{Kind: "input", Message: fmt.Sprintf("I do not know the place %s from here.", text), Hint: "name a channel with its # menu, or owner/name#12 in GitHub"}
+}
+
+// Input implements schedules.Resolver.
+func (r resolver) Input(_ context.Context, _ bot.Event, text string) (bot.InputRef, error) {
+	if strings.HasPrefix(text, "https://") {
+		if r.a.channels[fetch.Name] == nil {
+			return bot.InputRef{}, &bot.TaskError{Kind: "input", Message: "I may fetch no links.", Hint: "whoever runs this bot can list the host under `fetch.allow_hosts`"}
+		}
+		return bot.InputRef{Name: path.Base(strings.SplitN(text, "?", 2)[0]), Adapter: fetch.Name, Ref: text}, nil
+	}
+	return bot.InputRef{}, &bot.TaskError{Kind: "input", Message: fmt.Sprintf("I cannot fetch %s by itself.", text), Hint: "attach the file, or name an https link"}
+}
+
+// Zone implements schedules.Resolver.
+func (resolver) Zone(context.Context, bot.Event) string { return "" }
