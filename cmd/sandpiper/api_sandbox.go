@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -58,7 +59,7 @@ func (a *app) registerSandbox(s *control.Server) {
 }
 
 // exec runs one program in a session of its own.
-func (a *app) exec(ctx context.Context, in execution) (*execResult, error) {
+func (a *app) exec(ctx context.Context, in execution) (_ *execResult, err error) {
 	if err := a.boxes.Ready(ctx); err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (a *app) exec(ctx context.Context, in execution) (*execResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer session.Close()
+	defer func() { err = errors.Join(err, session.Close()) }()
 	result, err := session.Run(ctx, sandbox.Program{Language: in.Language, Code: in.Code})
 	if err != nil {
 		return nil, err
