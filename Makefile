@@ -31,6 +31,10 @@ demo: image ## turn deploy/demo/sales.csv into a report in out/
 demo-slack: image ## the same through a fake Slack workspace; prints the thread
 	go run ./integrations/slack/slacktest/demo -binary $(BIN) -file deploy/demo/sales.csv
 
+gallery: ## draw the charts that are hard to draw, with a contact sheet, into out/gallery
+	go test ./skills/skilltest -count=1 -run TestGallery -args -gallery=$(CURDIR)/out/gallery
+	@echo; ls -l out/gallery/contact-sheet.png
+
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 

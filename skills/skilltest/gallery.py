@@ -1,12 +1,15 @@
 """Draw the gallery: charts of data that is hard to draw, judged by structure.
 
 Writes /workspace/out/NN-name.png and contact-sheet.png, and prints one JSON
-object: {"charts": [{"name", "width", "height", "faults": [text, …]}]}.
+object: {"charts": [{"name", "width", "height", "texts": […], "faults": [text, …]}],
+"control": [text, …], "warnings": [text, …]}. "control" are the faults of a
+chart that is drawn badly on purpose: the judge must find them.
 """
 
 import json
 import math
 import os
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy
@@ -97,7 +100,7 @@ def many_columns():
     return charts.columns(pandas.DataFrame({"2024": range(10, 34), "2025": range(33, 9, -1)}, index=[f"Warehouse number {n}" for n in range(24)]), title="Twenty-four places side by side", unit="t", language="en")
 
 
-def main() -> None:
+def main() -> dict:
     os.makedirs(OUT, exist_ok=True)
     told, paths = [], []
     for n, draw in enumerate(
@@ -106,12 +109,24 @@ def main() -> None:
     ):
         figure = draw()
         wrong = [str(fault) for fault in charts.faults(figure)]
+        texts = [t.get_text() for t in charts.texts(figure)]
         path = charts.save(figure, f"{OUT}/{n:02d}-{draw.__name__.replace('_', '-')}.png")
         height, width = plt.imread(path).shape[:2]
-        told.append({"name": draw.__name__, "width": width, "height": height, "faults": wrong})
+        told.append({"name": draw.__name__, "width": width, "height": height, "texts": texts, "faults": wrong})
         paths.append(path)
     contact_sheet(paths)
-    print(json.dumps({"charts": told}, ensure_ascii=False))
+    return {"charts": told, "control": control()}
+
+
+def control() -> list[str]:
+    """The faults of a bad chart: names over each other, and one beyond the edge."""
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.bar(range(12), range(12))
+    axes.set_xticks(range(12), [f"a rather long name {n}" for n in range(12)])
+    axes.text(13, 5, "this text runs off the picture on its right side")
+    found = [str(fault) for fault in charts.faults(figure)]
+    plt.close(figure)
+    return found
 
 
 def contact_sheet(paths: list[str]) -> None:
@@ -125,4 +140,7 @@ def contact_sheet(paths: list[str]) -> None:
     plt.close(figure)
 
 
-main()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    result = main()
+print(json.dumps(result | {"warnings": sorted({str(w.message) for w in caught})}, ensure_ascii=False))

@@ -42,7 +42,7 @@ class Fault:
 def faults(figure: Figure) -> list[Fault]:
     """What a reader would stumble over in a figure, as it is drawn now."""
     figure.canvas.draw()
-    boxes = [(text, box) for text in _texts(figure) if (box := _box(text)) is not None]
+    boxes = [(text, box) for text in texts(figure) if (box := _box(text)) is not None]
     frame = figure.bbox
     found = [
         Fault("cut", text.get_text())
@@ -59,7 +59,7 @@ def faults(figure: Figure) -> list[Fault]:
     return found
 
 
-def _texts(figure: Figure) -> list[Text]:
+def texts(figure: Figure) -> list[Text]:
     """All visible texts once; tick labels that lie outside their axis are not drawn."""
     hidden: set[int] = set()
     for axes in figure.axes:

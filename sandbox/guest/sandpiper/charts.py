@@ -29,10 +29,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from . import chart_layout as layout
-from .chart_layout import Fault, faults
+from .chart_layout import Fault, faults, texts
 from .speech import Speech, of
 
-__all__ = ["COLOURS", "Fault", "bars", "columns", "faults", "heat", "histogram", "lines", "save", "scatter", "style"]
+__all__ = ["COLOURS", "Fault", "bars", "columns", "faults", "heat", "histogram", "lines", "save", "scatter", "style", "texts"]
 
 # Okabe and Ito without yellow, which is too faint on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
