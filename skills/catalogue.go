@@ -145,7 +145,7 @@ func (r *reading) addDisk(source, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // only read from: nothing can be lost
 	return r.add(place{source: source, dir: dir}, diskTree{root})
 }
 

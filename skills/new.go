@@ -44,7 +44,7 @@ func New(o NewOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("open skills folder: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // every file in it was closed with its own error
 	if err := root.Mkdir(o.Name, 0o755); err != nil {
 		return "", fmt.Errorf("make skill folder: %w", err)
 	}
