@@ -194,7 +194,7 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 	}
 	switch {
 	case d.Kind == bot.DeliverFiles:
-		return a.findFiles(ctx, at, d)
+		return a.findFiles(ctx, at, d, lookWait)
 	case d.Kind == bot.DeliverProgress || d.State == bot.TaskRefused:
 		return bot.Receipt{}, false, nil // an edit and a whisper may be repeated
 	}

@@ -22,8 +22,11 @@ const (
 	uploadBucket = "slack.uploads"
 	maxFileName  = 255
 	maxAlt       = 1_000
-	// shareWait is how long the share of a completed upload is waited for.
+	// shareWait is how long the share of a completed upload is waited for, and
+	// lookWait how long that of an upload of which this is not sure: completing
+	// it once more does no harm.
 	shareWait = 20 * time.Second
+	lookWait  = 2 * time.Second
 )
 
 // upload is the record of a group of files.
@@ -67,7 +70,7 @@ func (a *Adapter) sendFiles(ctx context.Context, at address, d bot.Delivery) (bo
 	case "":
 	case "file_not_found", "invalid_arguments", "file_already_completed":
 		// Completed before, or expired. The share tells which.
-		receipt, found, lookErr := a.findFiles(ctx, at, d)
+		receipt, found, lookErr := a.findFiles(ctx, at, d, shareWait)
 		if lookErr == nil && !found {
 			a.forgetUpload(ctx, d.ID)
 		}
@@ -94,7 +97,7 @@ func comment(refused []bot.Undelivered) string {
 // shared waits for the message of a completed upload. Where Slack takes its
 // time the files count as sent: the call said so.
 func (a *Adapter) shared(ctx context.Context, at address, d bot.Delivery) (bot.Receipt, error) {
-	receipt, found, err := a.findFiles(ctx, at, d)
+	receipt, found, err := a.findFiles(ctx, at, d, shareWait)
 	if err != nil || !found {
 		a.log.Info("the message of shared files is not to be seen yet", "delivery", d.ID, "error", err)
 		receipt = bot.Receipt{ID: "files", At: a.clock.Now(), Detail: at.Channel}
@@ -163,16 +166,16 @@ func repeatable(verb string, err error) error {
 	return &bot.SendError{Class: bot.Retryable, After: retryAfter(err), Err: fmt.Errorf("%s: %w", verb, explain(err))}
 }
 
-// findFiles looks for the message of a group by the recorded ids; right after
-// the upload it waits for it.
-func (a *Adapter) findFiles(ctx context.Context, at address, d bot.Delivery) (bot.Receipt, bool, error) {
+// findFiles looks for the message of a group by the recorded ids, for as long
+// as wait: it comes a while after the upload.
+func (a *Adapter) findFiles(ctx context.Context, at address, d bot.Delivery, wait time.Duration) (bot.Receipt, bool, error) {
 	u, err := a.uploadOf(ctx, d.ID)
 	if err != nil || u == nil || len(u.Files) == 0 {
 		return bot.Receipt{}, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, shareWait)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 3*time.Second) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 3*time.Second) {
 		ts, err := a.shareOf(ctx, at, u.Files[0].ID)
 		switch {
 		case ts != "":
@@ -181,7 +184,7 @@ func (a *Adapter) findFiles(ctx context.Context, at address, d bot.Delivery) (bo
 		case err != nil && ctx.Err() == nil && retryAfter(err) == 0:
 			return bot.Receipt{}, false, fmt.Errorf("look for shared files: %w", explain(err))
 		}
-		if sleep(ctx, max(wait, retryAfter(err))) == nil {
+		if sleep(ctx, max(pause, retryAfter(err))) == nil {
 			continue
 		}
 		if err != nil {
