@@ -99,9 +99,18 @@ func (w *world) make(t *testing.T, change func(*slack.Options, *world)) *slack.A
 // run connects the adapter until the test ends or the returned function is called.
 func (w *world) run(t *testing.T) (stop func()) {
 	t.Helper()
+	stop = w.start(t)
+	w.wait(t, "a connection", func() bool { return w.Sockets() > 0 && w.adapter.Ready() == nil })
+	return stop
+}
+
+// start runs the adapter and does not wait for its connection.
+func (w *world) start(t *testing.T) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- w.adapter.Run(ctx, w.core) }()
+	adapter := w.adapter
+	go func() { done <- adapter.Run(ctx, w.core) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -109,7 +118,6 @@ func (w *world) run(t *testing.T) (stop func()) {
 		}
 	})
 	t.Cleanup(stop)
-	w.wait(t, "a connection", func() bool { return w.Sockets() > 0 && w.adapter.Ready() == nil })
 	return stop
 }
 
