@@ -106,8 +106,10 @@ func (in *inbox) pressedAt(cb slack.InteractionCallback) address {
 	if thread == "" {
 		thread = cb.Container.MessageTs
 	}
-	return address{Enterprise: cb.Enterprise.ID, Team: in.a.teamOf(cb.Team.ID), Channel: cb.Channel.ID, Thread: thread,
-		Message: cb.Container.MessageTs, User: cb.User.ID}
+	return address{
+		Enterprise: cb.Enterprise.ID, Team: in.a.teamOf(cb.Team.ID), Channel: cb.Channel.ID, Thread: thread,
+		Message: cb.Container.MessageTs, User: cb.User.ID,
+	}
 }
 
 func directID(channel string) bool { return strings.HasPrefix(channel, "D") }
@@ -210,7 +212,8 @@ func (in *inbox) respond(ctx context.Context, url, text string, remove bool) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		err := slack.PostWebhookCustomHTTPContext(ctx, url, in.a.http, &slack.WebhookMessage{
-			Text: render.Inert(text, maxText), ResponseType: "ephemeral", DeleteOriginal: remove})
+			Text: render.Inert(text, maxText), ResponseType: "ephemeral", DeleteOriginal: remove,
+		})
 		if err != nil {
 			in.a.log.Info("an interaction was not answered", "error", withoutURL(err))
 		}

@@ -174,7 +174,8 @@ func (a *Adapter) conversations(ctx context.Context) ([]slack.Channel, error) {
 		var page []slack.Channel
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
 			page, cursor, err = a.api.GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{
-				Cursor: cursor, Types: []string{"public_channel", "private_channel", "mpim", "im"}, Limit: 200, ExcludeArchived: true})
+				Cursor: cursor, Types: []string{"public_channel", "private_channel", "mpim", "im"}, Limit: 200, ExcludeArchived: true,
+			})
 			return err
 		})
 		if err != nil {
@@ -280,7 +281,8 @@ func (a *Adapter) eachReply(ctx context.Context, channel, root, oldest string, f
 		next := ""
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
 			page, _, next, err = a.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-				ChannelID: channel, Timestamp: root, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true})
+				ChannelID: channel, Timestamp: root, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
+			})
 			return err
 		})
 		if err != nil {

@@ -73,12 +73,15 @@ func (in *inbox) threadFiles(ctx context.Context, m message, event *bot.Event) {
 	asking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	list, _, _, err := in.a.api.GetConversationRepliesContext(asking, &slack.GetConversationRepliesParameters{
-		ChannelID: m.Channel, Timestamp: m.ThreadTS, Latest: m.TS, Limit: 200})
+		ChannelID: m.Channel, Timestamp: m.ThreadTS, Latest: m.TS, Limit: 200,
+	})
 	if err != nil {
 		in.a.log.Info("the files of a thread could not be looked up", "error", explain(err))
 		if len(event.Inputs) == 0 {
-			event.Inputs = append(event.Inputs, bot.InputRef{Name: "earlier files of this thread",
-				Problem: "Slack did not tell me in time which files the thread has; attach the file to your next message if you need it"})
+			event.Inputs = append(event.Inputs, bot.InputRef{
+				Name:    "earlier files of this thread",
+				Problem: "Slack did not tell me in time which files the thread has; attach the file to your next message if you need it",
+			})
 		}
 		return
 	}
@@ -116,8 +119,10 @@ func named(text string, all []slack.File) []slack.File {
 			out = append(out, f)
 		}
 	}
-	places := map[string]int{"first": 0, "1st": 0, "перв": 0, "second": 1, "2nd": 1, "втор": 1, "third": 2, "3rd": 2, "трет": 2,
-		"fourth": 3, "4th": 3, "четверт": 3, "четвёрт": 3, "fifth": 4, "5th": 4, "пят": 4}
+	places := map[string]int{
+		"first": 0, "1st": 0, "перв": 0, "second": 1, "2nd": 1, "втор": 1, "third": 2, "3rd": 2, "трет": 2,
+		"fourth": 3, "4th": 3, "четверт": 3, "четвёрт": 3, "fifth": 4, "5th": 4, "пят": 4,
+	}
 	for _, found := range ordinal.FindAllStringSubmatch(text, -1) {
 		word := strings.ToLower(found[1] + found[2])
 		at, counted := places[word]

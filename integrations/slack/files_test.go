@@ -199,8 +199,10 @@ func TestThreadFiles(t *testing.T) {
 		{name: "the last", text: "use the last file", want: []string{"two.csv"}},
 		{name: "by name", root: []string{"root.csv"}, text: "now TWO.csv please", want: []string{"root.csv", "two.csv"}},
 		{name: "own only", text: "go", own: []string{"own.csv"}, want: []string{"own.csv"}},
-		{name: "Slack does not answer", root: []string{"root.csv"}, text: "go", want: []string{"earlier files of this thread"},
-			fault: &slacktest.Fault{Method: "conversations.replies", Kind: slacktest.Limit, Times: -1}},
+		{
+			name: "Slack does not answer", root: []string{"root.csv"}, text: "go", want: []string{"earlier files of this thread"},
+			fault: &slacktest.Fault{Method: "conversations.replies", Kind: slacktest.Limit, Times: -1},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

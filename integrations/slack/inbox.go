@@ -40,8 +40,10 @@ type envelope struct {
 // adapters go on.
 func (a *Adapter) Run(ctx context.Context, intake bot.Intake) error {
 	var work sync.WaitGroup
-	in := &inbox{a: a, intake: intake, work: &work, over: make(chan struct{}),
-		lanes: newLanes(&work), twins: newTwins(a.clock), marks: &marks{a: a}, react: make(chan reaction, 256)}
+	in := &inbox{
+		a: a, intake: intake, work: &work, over: make(chan struct{}),
+		lanes: newLanes(&work), twins: newTwins(a.clock), marks: &marks{a: a}, react: make(chan reaction, 256),
+	}
 	work.Go(func() { in.reactions(ctx) })
 	work.Go(func() { in.marks.keep(ctx) })
 	work.Go(func() { a.pruneUploads(ctx) })

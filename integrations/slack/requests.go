@@ -94,7 +94,8 @@ func (a *Adapter) lookUp(ctx context.Context, channel, root, ts string) (message
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	list, _, _, err := a.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-		ChannelID: channel, Timestamp: root, Oldest: ts, Latest: ts, Inclusive: true, Limit: 5})
+		ChannelID: channel, Timestamp: root, Oldest: ts, Latest: ts, Inclusive: true, Limit: 5,
+	})
 	if err != nil {
 		return message{}, explain(err)
 	}
@@ -108,8 +109,10 @@ func (a *Adapter) lookUp(ctx context.Context, channel, root, ts string) (message
 
 // fromAPI is a message as the Web API gives it.
 func fromAPI(one slack.Message, channel string) message {
-	m := message{Type: "message", Subtype: one.SubType, Channel: channel, User: one.User, BotID: one.BotID, Text: one.Text,
-		TS: one.Timestamp, ThreadTS: one.ThreadTimestamp, Files: one.Files, LatestReply: one.LatestReply, Hidden: one.Hidden}
+	m := message{
+		Type: "message", Subtype: one.SubType, Channel: channel, User: one.User, BotID: one.BotID, Text: one.Text,
+		TS: one.Timestamp, ThreadTS: one.ThreadTimestamp, Files: one.Files, LatestReply: one.LatestReply, Hidden: one.Hidden,
+	}
 	if one.Edited != nil {
 		m.Edited = &edited{User: one.Edited.User, TS: one.Edited.Timestamp}
 	}

@@ -18,8 +18,10 @@ import (
 func TestIgnored(t *testing.T) {
 	w := build(t, setup{})
 	at := func(more map[string]any) map[string]any {
-		e := map[string]any{"type": "message", "channel": w.sales, "channel_type": "channel", "user": w.ada,
-			"text": slacktest.Mention + " do it", "ts": fmt.Sprintf("1700000000.%06d", len(more)), "event_ts": "1700000000.000100"}
+		e := map[string]any{
+			"type": "message", "channel": w.sales, "channel_type": "channel", "user": w.ada,
+			"text": slacktest.Mention + " do it", "ts": fmt.Sprintf("1700000000.%06d", len(more)), "event_ts": "1700000000.000100",
+		}
 		maps.Copy(e, more)
 		return e
 	}
@@ -256,9 +258,15 @@ func TestCommands(t *testing.T) {
 		text string
 		want bot.Command
 	}{
-		{"cancel", bot.Command{Name: "cancel"}}, {"Stop!", bot.Command{Name: "cancel"}}, {"статус", bot.Command{Name: "status"}},
-		{"cancel " + id, bot.Command{Name: "cancel", Task: id}}, {"", bot.Command{Name: "help"}}, {"retry", bot.Command{Name: "retry"}},
-		{"cancel rates by month", bot.Command{}}, {"help me with this", bot.Command{}}, {"status of orders", bot.Command{}},
+		{"cancel", bot.Command{Name: "cancel"}},
+		{"Stop!", bot.Command{Name: "cancel"}},
+		{"статус", bot.Command{Name: "status"}},
+		{"cancel " + id, bot.Command{Name: "cancel", Task: id}},
+		{"", bot.Command{Name: "help"}},
+		{"retry", bot.Command{Name: "retry"}},
+		{"cancel rates by month", bot.Command{}},
+		{"help me with this", bot.Command{}},
+		{"status of orders", bot.Command{}},
 	}
 	for i, c := range cases {
 		w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " " + c.text})

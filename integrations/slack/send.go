@@ -85,8 +85,10 @@ func (a *Adapter) posts(at address, d bot.Delivery) []post {
 	fallback := render.Plain(text, maxFallback)
 	var out []post
 	for i, part := range parts {
-		p := post{at: at, delivery: d.ID, part: i, text: fallback, plain: render.Plain(part, maxText),
-			blocks: []slack.Block{slack.NewMarkdownBlock("", part)}}
+		p := post{
+			at: at, delivery: d.ID, part: i, text: fallback, plain: render.Plain(part, maxText),
+			blocks: []slack.Block{slack.NewMarkdownBlock("", part)},
+		}
 		if i == len(parts)-1 {
 			p.blocks = append(p.blocks, a.below(d)...)
 		}
@@ -228,7 +230,8 @@ func (a *Adapter) parts(ctx context.Context, at address, d bot.Delivery) (map[in
 		var page *slack.GetConversationHistoryResponse
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
 			page, err = a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
-				ChannelID: at.Channel, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true})
+				ChannelID: at.Channel, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
+			})
 			return err
 		})
 		if err != nil {

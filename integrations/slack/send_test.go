@@ -185,8 +185,15 @@ func TestForgedMark(t *testing.T) {
 // TestLostResponses loses the answer to each outgoing call in turn, and breaks
 // it in each other way, and asserts that all stands once.
 func TestLostResponses(t *testing.T) {
-	faults := []slacktest.Fault{{Kind: slacktest.Lose}, {Kind: slacktest.Garbage}, {Kind: slacktest.Refuse}, {Kind: slacktest.Status},
-		{Kind: slacktest.Limit}, {Kind: slacktest.Fail, Error: "internal_error"}, {Kind: slacktest.Fail, Error: "service_unavailable"}}
+	faults := []slacktest.Fault{
+		{Kind: slacktest.Lose},
+		{Kind: slacktest.Garbage},
+		{Kind: slacktest.Refuse},
+		{Kind: slacktest.Status},
+		{Kind: slacktest.Limit},
+		{Kind: slacktest.Fail, Error: "internal_error"},
+		{Kind: slacktest.Fail, Error: "service_unavailable"},
+	}
 	for _, method := range []string{"chat.postMessage", "files.getUploadURLExternal", "upload", "files.completeUploadExternal", "files.info", "conversations.replies"} {
 		for _, f := range faults {
 			t.Run(fmt.Sprint(method, f.Kind, f.Error), func(t *testing.T) {
@@ -297,8 +304,10 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%d edits at once", got)
 	}
 	task.State, task.Started, task.Ended = bot.TaskDone, now, now.Add(12*time.Second)
-	task.Outcome = &bot.Outcome{State: bot.TaskDone, Usage: bot.Usage{InputTokens: 3000, OutputTokens: 200, CostUSD: 0.024},
-		Provenance: bot.Provenance{Programs: make([]bot.ProgramVerdict, 3)}}
+	task.Outcome = &bot.Outcome{
+		State: bot.TaskDone, Usage: bot.Usage{InputTokens: 3000, OutputTokens: 200, CostUSD: 0.024},
+		Provenance: bot.Provenance{Programs: make([]bot.ProgramVerdict, 3)},
+	}
 	k.core.set(task)
 	k.Inject(slacktest.Fault{Method: "chat.update", Kind: slacktest.Lose})
 	k.deliver(t, k.owed(bot.DeliverProgress, bot.Delivery{Earlier: receipt}))
@@ -396,8 +405,10 @@ func TestHome(t *testing.T) {
 		if i%4 == 0 {
 			state = bot.TaskRunning
 		}
-		k.core.set(bot.Task{ID: fmt.Sprintf("01T%05d", i), Title: fmt.Sprintf("report %d <!channel>", i), State: state, Created: time.Now(), Event: k.event,
-			Outcome: &bot.Outcome{Usage: bot.Usage{InputTokens: 1000, CostUSD: 0.1}}})
+		k.core.set(bot.Task{
+			ID: fmt.Sprintf("01T%05d", i), Title: fmt.Sprintf("report %d <!channel>", i), State: state, Created: time.Now(), Event: k.event,
+			Outcome: &bot.Outcome{Usage: bot.Usage{InputTokens: 1000, CostUSD: 0.1}},
+		})
 	}
 	k.OpenHome(k.ada)
 	k.OpenHome(bob)

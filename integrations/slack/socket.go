@@ -102,8 +102,10 @@ func (in *inbox) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a socket: %w", explain(err))
 	}
-	dialer := &websocket.Dialer{Proxy: http.ProxyFromEnvironment, NetDialContext: in.a.opts.Dial,
-		HandshakeTimeout: callTimeout, WriteBufferSize: 32 << 10}
+	dialer := &websocket.Dialer{
+		Proxy: http.ProxyFromEnvironment, NetDialContext: in.a.opts.Dial,
+		HandshakeTimeout: callTimeout, WriteBufferSize: 32 << 10,
+	}
 	conn, res, err := dialer.DialContext(ctx, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect the socket: %w", withoutURL(err))

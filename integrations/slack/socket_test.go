@@ -18,8 +18,15 @@ func TestBrokenEnvelopes(t *testing.T) {
 	for _, raw := range []string{"", "{", "null", "[]", `"text"`, "17", `{"type":"hello"}`, `{"type":"events_api"}`, strings.Repeat("[", 5000)} {
 		w.Send(raw)
 	}
-	broken := []any{nil, "text", 17, []any{}, map[string]any{}, map[string]any{"event": nil}, map[string]any{"event": []any{}},
-		map[string]any{"event": map[string]any{"type": 17}}, map[string]any{"event": map[string]any{"type": "message", "files": "no"}}}
+	broken := []any{
+		nil, "text", 17,
+		[]any{},
+		map[string]any{},
+		map[string]any{"event": nil},
+		map[string]any{"event": []any{}},
+		map[string]any{"event": map[string]any{"type": 17}},
+		map[string]any{"event": map[string]any{"type": "message", "files": "no"}},
+	}
 	for _, payload := range broken {
 		for _, kind := range []string{"events_api", "interactive", "slash_commands", "invented"} {
 			w.SendEnvelope(kind, payload)

@@ -136,7 +136,8 @@ func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused st
 		return "", "it is empty, and Slack takes no empty files", nil
 	}
 	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
-		FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(f.Alt, maxAlt)})
+		FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(f.Alt, maxAlt),
+	})
 	switch code(err) {
 	case "":
 	case "file_upload_size_restricted", "file_uploads_disabled", "file_uploads_except_images_disabled", "file_type_not_supported",

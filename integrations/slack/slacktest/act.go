@@ -207,8 +207,10 @@ func (w *Workspace) SendEvent(event map[string]any) {
 	payload := map[string]any{
 		"type": "event_callback", "team_id": w.options.Team, "api_app_id": AppID, "event": event,
 		"event_id": w.id("Ev"), "event_time": time.Now().Unix(), "is_ext_shared_channel": external,
-		"authorizations": []any{map[string]any{"team_id": w.options.Team, "user_id": BotUser, "is_bot": true,
-			"enterprise_id": w.options.Enterprise, "is_enterprise_install": w.options.OrgInstall}},
+		"authorizations": []any{map[string]any{
+			"team_id": w.options.Team, "user_id": BotUser, "is_bot": true,
+			"enterprise_id": w.options.Enterprise, "is_enterprise_install": w.options.OrgInstall,
+		}},
 	}
 	if w.options.Enterprise != "" {
 		payload["enterprise_id"] = w.options.Enterprise
@@ -248,9 +250,11 @@ func (w *Workspace) Unfurl(channel, ts string) {
 
 // changedEvent is a message_changed for m, which was before. The caller holds mu.
 func (w *Workspace) changedEvent(m *Message, before map[string]any) map[string]any {
-	return map[string]any{"type": "message", "subtype": "message_changed", "hidden": true, "channel": m.Channel,
+	return map[string]any{
+		"type": "message", "subtype": "message_changed", "hidden": true, "channel": m.Channel,
 		"channel_type": channelType(w.channels[m.Channel]), "ts": w.nextTS(), "event_ts": m.TS,
-		"message": w.wire(m, false), "previous_message": before}
+		"message": w.wire(m, false), "previous_message": before,
+	}
 }
 
 // Delete deletes a message and sends message_deleted.
@@ -259,8 +263,10 @@ func (w *Workspace) Delete(channel, ts string) {
 	m := w.find(channel, ts)
 	before := w.wire(m, false)
 	m.Deleted = true
-	event := map[string]any{"type": "message", "subtype": "message_deleted", "hidden": true, "channel": channel,
-		"channel_type": channelType(w.channels[channel]), "ts": w.nextTS(), "deleted_ts": ts, "previous_message": before}
+	event := map[string]any{
+		"type": "message", "subtype": "message_deleted", "hidden": true, "channel": channel,
+		"channel_type": channelType(w.channels[channel]), "ts": w.nextTS(), "deleted_ts": ts, "previous_message": before,
+	}
 	w.notify()
 	w.mu.Unlock()
 	w.SendEvent(event)
@@ -274,16 +280,20 @@ func (w *Workspace) DeleteFile(id string) {
 
 // OpenHome sends app_home_opened for user.
 func (w *Workspace) OpenHome(user string) {
-	w.SendEvent(map[string]any{"type": "app_home_opened", "user": user, "channel": w.DM(user), "tab": "home",
-		"event_ts": fmt.Sprint(time.Now().Unix())})
+	w.SendEvent(map[string]any{
+		"type": "app_home_opened", "user": user, "channel": w.DM(user), "tab": "home",
+		"event_ts": fmt.Sprint(time.Now().Unix()),
+	})
 }
 
 // Slash sends a slash command; what the bot answers in its acknowledgement is
 // shown to the user alone.
 func (w *Workspace) Slash(user, channel, command, text string) {
 	w.mu.Lock()
-	payload := map[string]any{"command": command, "text": text, "user_id": user, "channel_id": channel, "team_id": w.options.Team,
-		"api_app_id": AppID, "trigger_id": w.newTrigger(user), "response_url": w.responseURL(responseURL{channel: channel, user: user})}
+	payload := map[string]any{
+		"command": command, "text": text, "user_id": user, "channel_id": channel, "team_id": w.options.Team,
+		"api_app_id": AppID, "trigger_id": w.newTrigger(user), "response_url": w.responseURL(responseURL{channel: channel, user: user}),
+	}
 	if w.options.Enterprise != "" {
 		payload["enterprise_id"] = w.options.Enterprise
 	}
@@ -319,8 +329,10 @@ func (w *Workspace) Press(user, channel, ts, label string) bool {
 	payload := w.interaction("block_actions", user, channel, responseURL{channel: channel, user: user, message: ts, thread: m.ThreadTS})
 	payload["message"] = w.wire(m, true)
 	payload["container"] = map[string]any{"type": "message", "message_ts": ts, "channel_id": channel, "thread_ts": m.ThreadTS, "is_ephemeral": m.OnlyFor != ""}
-	payload["actions"] = []any{map[string]any{"type": "button", "block_id": block, "action_id": e.ActionID, "value": e.Value, "action_ts": w.nextTS(),
-		"text": map[string]any{"type": "plain_text", "text": label}}}
+	payload["actions"] = []any{map[string]any{
+		"type": "button", "block_id": block, "action_id": e.ActionID, "value": e.Value, "action_ts": w.nextTS(),
+		"text": map[string]any{"type": "plain_text", "text": label},
+	}}
 	w.mu.Unlock()
 	w.dispatch("interactive", payload, nil)
 	return true

@@ -110,8 +110,10 @@ func (w *Workspace) call(name string, args map[string]string, token string) resu
 	case token != want:
 		return failed("invalid_auth")
 	case !m.app && !w.holds(m.scope):
-		return result{"error": "missing_scope", "needed": strings.Split(m.scope, "|")[0],
-			"provided": strings.Join(w.options.Scopes, ",")}
+		return result{
+			"error": "missing_scope", "needed": strings.Split(m.scope, "|")[0],
+			"provided": strings.Join(w.options.Scopes, ","),
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -53,8 +53,10 @@ func (w *Workspace) chatPostEphemeral(args map[string]string) result {
 	if problem := checkContent(args); problem != "" {
 		return failed(problem)
 	}
-	m := &Message{Channel: c.ID, User: BotUser, Bot: true, Text: args["text"], Blocks: rawBlocks(args),
-		ThreadTS: args["thread_ts"], OnlyFor: args["user"]}
+	m := &Message{
+		Channel: c.ID, User: BotUser, Bot: true, Text: args["text"], Blocks: rawBlocks(args),
+		ThreadTS: args["thread_ts"], OnlyFor: args["user"],
+	}
 	w.add(m)
 	return result{"message_ts": m.TS}
 }

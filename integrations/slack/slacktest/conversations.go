@@ -138,8 +138,10 @@ func (w *Workspace) usergroupsUsersList(args map[string]string) result {
 }
 
 func (w *Workspace) authTest(map[string]string) result {
-	res := result{"url": w.base + "/", "team": "Fake workspace", "team_id": w.options.Team,
-		"user": "sandpiper", "user_id": BotUser, "bot_id": BotID}
+	res := result{
+		"url": w.base + "/", "team": "Fake workspace", "team_id": w.options.Team,
+		"user": "sandpiper", "user_id": BotUser, "bot_id": BotID,
+	}
 	if w.options.Enterprise != "" {
 		res["enterprise_id"] = w.options.Enterprise
 	}

@@ -37,8 +37,10 @@ func (w *Workspace) filesUploadURL(args map[string]string) result {
 	if err != nil || length <= 0 || args["filename"] == "" || runes(args["filename"]) > MaxFileName || runes(args["alt_txt"]) > MaxAlt {
 		return failed("invalid_arguments")
 	}
-	f := &File{ID: w.id("F"), Name: args["filename"], Title: args["filename"], Alt: args["alt_txt"], User: BotUser,
-		Type: typeByName(args["filename"]), declared: length}
+	f := &File{
+		ID: w.id("F"), Name: args["filename"], Title: args["filename"], Alt: args["alt_txt"], User: BotUser,
+		Type: typeByName(args["filename"]), declared: length,
+	}
 	w.files[f.ID] = f
 	return result{"upload_url": w.base + "/upload/" + f.ID, "file_id": f.ID}
 }

@@ -173,8 +173,10 @@ func TestViewLimits(t *testing.T) {
 		for range n {
 			set = append(set, slack.NewDividerBlock())
 		}
-		_, err := api.PublishViewContext(t.Context(), slack.PublishViewContextRequest{UserID: user,
-			View: slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: set}}})
+		_, err := api.PublishViewContext(t.Context(), slack.PublishViewContextRequest{
+			UserID: user,
+			View:   slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: set}},
+		})
 		return err
 	}
 	if err := home(slacktest.MaxViewBlocks); err != nil {
@@ -188,7 +190,8 @@ func TestFileNameLimit(t *testing.T) {
 	_, api := start(t, slacktest.Options{})
 	ask := func(name, alt int) error {
 		_, err := api.GetUploadURLExternalContext(t.Context(), slack.GetUploadURLExternalParameters{
-			FileName: strings.Repeat("n", name), FileSize: 1, AltTxt: strings.Repeat("a", alt)})
+			FileName: strings.Repeat("n", name), FileSize: 1, AltTxt: strings.Repeat("a", alt),
+		})
 		return err
 	}
 	if err := ask(slacktest.MaxFileName, slacktest.MaxAlt); err != nil {

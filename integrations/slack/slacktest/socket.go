@@ -77,8 +77,10 @@ func (w *Workspace) serveSocket(rw http.ResponseWriter, r *http.Request) {
 	w.sockets = append(w.sockets, s)
 	count := len(w.sockets)
 	w.mu.Unlock()
-	_ = s.write(map[string]any{"type": "hello", "num_connections": count, "connection_info": map[string]any{"app_id": AppID},
-		"debug_info": map[string]any{"host": "applink-fake", "approximate_connection_time": 18060}})
+	_ = s.write(map[string]any{
+		"type": "hello", "num_connections": count, "connection_info": map[string]any{"app_id": AppID},
+		"debug_info": map[string]any{"host": "applink-fake", "approximate_connection_time": 18060},
+	})
 	w.mu.Lock()
 	w.notify()
 	w.mu.Unlock()

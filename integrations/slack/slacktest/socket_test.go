@@ -77,8 +77,10 @@ func TestTwins(t *testing.T) {
 		}
 	})
 	next := func() string { return <-kinds }
-	ws.Say(slacktest.Post{Channel: channel, User: ada, Text: slacktest.Mention + " go", Files: []string{file},
-		Delivery: slacktest.Delivery{MentionFirst: true, Fileless: true, Gap: 20 * time.Millisecond}})
+	ws.Say(slacktest.Post{
+		Channel: channel, User: ada, Text: slacktest.Mention + " go", Files: []string{file},
+		Delivery: slacktest.Delivery{MentionFirst: true, Fileless: true, Gap: 20 * time.Millisecond},
+	})
 	if got := []string{next(), next()}; !slices.Equal(got, []string{"app_mention", "message file_share channel"}) {
 		t.Errorf("events %q", got)
 	}
@@ -173,9 +175,11 @@ func TestPress(t *testing.T) {
 		defer close(handled)
 		_ = smc.Ack(*e.Request)
 		answerPress(t, in)
-		if _, err := api.OpenViewContext(t.Context(), in.TriggerID, slack.ModalViewRequest{Type: slack.VTModal,
+		if _, err := api.OpenViewContext(t.Context(), in.TriggerID, slack.ModalViewRequest{
+			Type:   slack.VTModal,
 			Title:  slack.NewTextBlockObject(slack.PlainTextType, "Code", false, false),
-			Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewDividerBlock()}}}); err != nil {
+			Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewDividerBlock()}},
+		}); err != nil {
 			t.Errorf("open view: %v", err)
 		}
 	})
@@ -201,7 +205,8 @@ func TestPress(t *testing.T) {
 
 func answerPress(t *testing.T, in slack.InteractionCallback) {
 	err := slack.PostWebhookContext(t.Context(), in.ResponseURL, &slack.WebhookMessage{
-		Text: "pressed " + in.ActionCallback.BlockActions[0].Value, ResponseType: "ephemeral"})
+		Text: "pressed " + in.ActionCallback.BlockActions[0].Value, ResponseType: "ephemeral",
+	})
 	if err != nil {
 		t.Errorf("answer the press: %v", err)
 	}

@@ -26,8 +26,10 @@ func TestUpload(t *testing.T) {
 	ws, api := start(t, slacktest.Options{ShareDelay: 30 * time.Millisecond})
 	channel := ws.AddChannel(slacktest.Channel{Name: "sales"})
 	root := ws.Say(slacktest.Post{Channel: channel, User: ws.AddUser(slacktest.User{Name: "Ada"}), Text: "root"})
-	sum, err := api.UploadFileContext(t.Context(), slack.UploadFileParameters{Filename: "a.png", FileSize: 3, Reader: strings.NewReader("png"),
-		Channel: channel, ThreadTimestamp: root, AltTxt: "a chart", Title: "Chart"})
+	sum, err := api.UploadFileContext(t.Context(), slack.UploadFileParameters{
+		Filename: "a.png", FileSize: 3, Reader: strings.NewReader("png"),
+		Channel: channel, ThreadTimestamp: root, AltTxt: "a chart", Title: "Chart",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +61,10 @@ func TestUploadHabits(t *testing.T) {
 		return u.FileID
 	}
 	complete := func(id, comment string, blocks ...slack.Block) error {
-		_, err := api.CompleteUploadExternalContext(t.Context(), slack.CompleteUploadExternalParameters{Files: []slack.FileSummary{{ID: id}},
-			Channel: channel, InitialComment: comment, Blocks: slack.Blocks{BlockSet: blocks}})
+		_, err := api.CompleteUploadExternalContext(t.Context(), slack.CompleteUploadExternalParameters{
+			Files:   []slack.FileSummary{{ID: id}},
+			Channel: channel, InitialComment: comment, Blocks: slack.Blocks{BlockSet: blocks},
+		})
 		return err
 	}
 	id := begin()
@@ -257,8 +261,10 @@ func TestTranscript(t *testing.T) {
 	ws, api := start(t, slacktest.Options{})
 	ada := ws.AddUser(slacktest.User{Name: "Ada"})
 	channel := ws.AddChannel(slacktest.Channel{Name: "sales"})
-	root := ws.Say(slacktest.Post{Channel: channel, User: ada, Text: slacktest.Mention + " weekly &amp; monthly",
-		Files: []string{ws.AddFile(slacktest.File{Name: "sales.csv", Data: []byte("a\n")})}})
+	root := ws.Say(slacktest.Post{
+		Channel: channel, User: ada, Text: slacktest.Mention + " weekly &amp; monthly",
+		Files: []string{ws.AddFile(slacktest.File{Name: "sales.csv", Data: []byte("a\n")})},
+	})
 	if _, _, err := api.PostMessageContext(t.Context(), channel, slack.MsgOptionTS(root), slack.MsgOptionText("fallback", false),
 		slack.MsgOptionBlocks(slack.NewMarkdownBlock("", `**Total** 1\_000`), slack.NewActionBlock("",
 			slack.NewButtonBlockElement("a", "v", slack.NewTextBlockObject(slack.PlainTextType, "Retry", false, false))))); err != nil {

@@ -95,9 +95,11 @@ func TestSplit(t *testing.T) {
 // TestNothingComesToLife draws texts out of what makes links, pings and code,
 // and asserts that nothing in any part or notification is live.
 func TestNothingComesToLife(t *testing.T) {
-	bits := []string{"https://evil.example/x", "http://a.b", "<!channel>", "<@U0123>", "<!subteam^S1>", "@here", "@channel", "www.evil.example",
+	bits := []string{
+		"https://evil.example/x", "http://a.b", "<!channel>", "<@U0123>", "<!subteam^S1>", "@here", "@channel", "www.evil.example",
 		"mailto:a@b.example", "`", "``", "```", "\n", "\n\n", " ", "[", "](", ")", "![", "<", ">", "\\", "*", "_", "|", "| a | b |\n|---|---|\n", "> ", "- ", "1. ",
-		"text", "&lt;!here&gt;", "&amp;", "\u200b", "<a href=\"https://evil.example\">", "    ", "<https://evil.example>", "~~", "#", "[x]: https://evil.example\n", "[x]"}
+		"text", "&lt;!here&gt;", "&amp;", "\u200b", "<a href=\"https://evil.example\">", "    ", "<https://evil.example>", "~~", "#", "[x]: https://evil.example\n", "[x]",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits), 0, 40).Draw(t, "bits"), "")
 		limit := rapid.IntRange(60, 400).Draw(t, "limit")
