@@ -28,7 +28,7 @@ const (
 )
 
 // errDisabled is the end: socket mode was switched off.
-var errDisabled = errors.New("Slack switched socket mode off for this app (link_disabled): switch it on under Settings, Socket Mode, and restart")
+var errDisabled = errors.New("socket mode is switched off for this app (link_disabled): switch it on under Settings, Socket Mode, and restart")
 
 // connections keeps one socket up until ctx ends or Slack says that there will
 // be none. The next socket is opened before the last one is closed.
@@ -127,7 +127,7 @@ func (in *inbox) dial(ctx context.Context) (*link, error) {
 func (in *inbox) read(ctx context.Context, l *link, stop context.CancelCauseFunc) error {
 	done := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
 	defer done()
-	defer l.conn.Close()
+	defer func() { _ = l.conn.Close() }()
 	for {
 		_, r, err := l.conn.NextReader()
 		if err != nil {

@@ -142,7 +142,7 @@ func (w *Workspace) breakBefore(rw http.ResponseWriter, name string, args map[st
 	case Slow:
 		select {
 		case <-time.After(f.Wait):
-		case <-w.ctx.Done():
+		case <-w.closed:
 		}
 	}
 	return false

@@ -151,7 +151,7 @@ func (w *Workspace) shareLater(m *Message, thread string) {
 	w.wait.Go(func() {
 		select {
 		case <-time.After(w.options.ShareDelay):
-		case <-w.ctx.Done():
+		case <-w.closed:
 			return
 		}
 		w.mu.Lock()

@@ -173,7 +173,7 @@ func (w *Workspace) dispatch(kind string, payload any, then func(json.RawMessage
 				return
 			}
 			// People see a time-out for what they pressed; only events come again.
-			if kind != "events_api" || attempt >= len(w.options.Redelivery) || w.ctx.Err() != nil {
+			if kind != "events_api" || attempt >= len(w.options.Redelivery) {
 				w.mu.Lock()
 				w.acks.GivenUp++
 				w.notify()
@@ -182,7 +182,7 @@ func (w *Workspace) dispatch(kind string, payload any, then func(json.RawMessage
 			}
 			select {
 			case <-time.After(w.options.Redelivery[attempt]):
-			case <-w.ctx.Done():
+			case <-w.closed:
 				return
 			}
 		}
@@ -217,7 +217,7 @@ func (w *Workspace) attempt(e *envelope) (answer *json.RawMessage, sent bool) {
 	case raw := <-e.answer:
 		return &raw, true
 	case <-time.After(w.options.AckTimeout):
-	case <-w.ctx.Done():
+	case <-w.closed:
 	}
 	select { // an answer that came with the time-out counts
 	case raw := <-e.answer:

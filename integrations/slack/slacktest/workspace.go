@@ -59,8 +59,8 @@ type Workspace struct {
 	base     string // scheme and host
 	pipe     *pipeListener
 	wait     sync.WaitGroup // the server, sockets, redeliveries, shares
-	stop     context.CancelFunc
-	ctx      context.Context // ends with Close; owned by the Workspace itself
+	closed   chan struct{}  // closed by Close
+	closing  sync.Once
 
 	mu       sync.Mutex // guards everything below
 	changed  chan struct{}
@@ -93,20 +93,19 @@ type Workspace struct {
 func New(options Options) (*Workspace, error) {
 	options = withDefaults(options)
 	w := &Workspace{
-		options: options, changed: make(chan struct{}),
+		options: options, changed: make(chan struct{}), closed: make(chan struct{}),
 		users: map[string]*User{}, channels: map[string]*Channel{}, groups: map[string]*Group{},
 		messages: map[string][]*Message{}, files: map[string]*File{},
 		homes: map[string]View{}, views: map[string][]View{}, status: map[string]string{},
 		triggers: map[string]trigger{}, answers: map[string]*responseURL{},
 		tickets: map[string]bool{}, pending: map[string]*envelope{}, buckets: map[string]*bucket{},
 	}
-	w.ctx, w.stop = context.WithCancel(context.Background())
 	w.users[BotUser] = &User{ID: BotUser, Name: "Sandpiper", Bot: true}
 	if options.InMemory {
 		w.pipe = newPipeListener()
 		w.listener, w.base = w.pipe, "http://slack.test"
 	} else {
-		listener, err := net.Listen("tcp", options.Listen)
+		listener, err := listen(options.Listen)
 		if err != nil {
 			return nil, fmt.Errorf("listen for the fake workspace: %w", err)
 		}
@@ -115,6 +114,14 @@ func New(options Options) (*Workspace, error) {
 	w.server = &http.Server{Handler: w.routes(), ReadHeaderTimeout: 10 * time.Second}
 	w.wait.Go(func() { _ = w.server.Serve(w.listener) })
 	return w, nil
+}
+
+func listen(addr string) (net.Listener, error) {
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenTCP("tcp", tcp)
 }
 
 func withDefaults(o Options) Options {
@@ -141,7 +148,7 @@ func withDefaults(o Options) Options {
 
 // Close ends the server, all sockets and all waiting redeliveries.
 func (w *Workspace) Close() error {
-	w.stop()
+	w.closing.Do(func() { close(w.closed) })
 	w.DropSockets()
 	err := w.server.Close()
 	w.wait.Wait()
