@@ -131,14 +131,14 @@ func (p lifePlan) spawn(t *testing.T) (killed bool) {
 func TestKillAtEveryStep(t *testing.T) {
 	sandboxtest.Engine(t)
 	undisturbed := newWorld(t, "")
-	undisturbed.model(modeltest.Start(t, planScript()))
+	undisturbed.model(modeltest.Start(t, modeltest.Plan()))
 	task := undisturbed.task("01A", "Make the weekly numbers, please.", undisturbed.input("sales.csv", []byte(sales)))
 	want := undisturbed.must(task)
 	checkPlan(t, undisturbed, want)
 
 	w := bareWorld(t, "")
 	w.input("sales.csv", []byte(sales))
-	srv := modeltest.Start(t, planScript())
+	srv := modeltest.Start(t, modeltest.Plan())
 	plan := lifePlan{Dir: w.dir, URL: srv.URL(), Owner: sandboxtest.Owner(t), Task: task, Kill: 1}
 	deaths := 0
 	for plan.spawn(t) {

@@ -13,40 +13,6 @@ import (
 
 type args = map[string]any
 
-// planScript is a whole run: a plan of four steps, a failing program that is
-// mended, a revised plan, two helpers at once, three files.
-func planScript() modeltest.Script {
-	python := func(code string) modeltest.Turn {
-		return modeltest.Do("execute_code", args{"language": "python", "code": code})
-	}
-	helper := func(region string) []modeltest.Turn {
-		return []modeltest.Turn{
-			python("from sandpiper import read\ndf = read('in/sales.csv')\npart = df[df.region == '" + region + "']\nprint('ROWS in/sales.csv used=%d left_out=%d reason=other region' % (len(part), len(df) - len(part)))\nprint('sum', part.amount.sum())\nimport os\nos.makedirs('out', exist_ok=True)\npart.to_csv('out/" + region + ".csv', index=False)"),
-			modeltest.Do("finish", args{"message": "Part " + region + " is in " + region + ".csv", "files": []string{region + ".csv"}}),
-		}
-	}
-	return modeltest.Script{Agents: []modeltest.Agent{
-		{Match: "PART-NORTH", Turns: helper("north")},
-		{Match: "PART-SOUTH", Turns: helper("south")},
-		{Match: "the weekly numbers", Turns: []modeltest.Turn{
-			modeltest.Do("create_todo_list", args{"items": []string{"Read the file", "Sum up", "Split by region", "Write the report"}}),
-			python("df = read('in/sales.csv')\ndf.amounts.sum()"),
-			python("from sandpiper import read\ndf = read('in/sales.csv')\nprint(df.groupby('region').amount.sum())\nprint('total', df.amount.sum())\nprint('ROWS in/sales.csv used=%d left_out=0' % len(df))\nimport os\nos.makedirs('out', exist_ok=True)\ndf.groupby('region').amount.sum().to_frame().to_excel('out/summary.xlsx')"),
-			{Text: "The file has two regions only.", Calls: []modeltest.Call{
-				modeltest.Use("complete_todo", args{"item": "1"}), modeltest.Use("complete_todo", args{"item": "Sum up"}),
-				modeltest.Use("revise_todo_list", args{"items": []string{"Read the file", "Sum up", "Split north and south", "Write the report"}, "reason": "only two regions"}),
-			}},
-			modeltest.Do("delegate", args{"subtasks": []args{
-				{"title": "North", "instructions": "PART-NORTH: write the rows of region north to north.csv.", "inputs": []string{"sales.csv"}},
-				{"title": "South", "instructions": "PART-SOUTH: write the rows of region south to south.csv.", "inputs": []string{"sales.csv"}},
-			}}),
-			modeltest.Do("execute_code", args{"language": "bash", "code": "cp from/1/north.csv from/2/south.csv out/ && ls out"}),
-			{Calls: []modeltest.Call{modeltest.Use("complete_todo", args{"item": "Split north and south"}), modeltest.Use("complete_todo", args{"item": "Write the report"})}},
-			modeltest.Do("finish", args{"message": "North sold **30**, south 12.5, together 42.5. See summary.xlsx, north.csv and south.csv.", "files": []string{"out/summary.xlsx", "north.csv"}}),
-		}},
-	}}
-}
-
 func checkPlan(t *testing.T, w *world, o bot.Outcome) {
 	t.Helper()
 	if o.State != bot.TaskDone || o.Partial {
@@ -70,7 +36,7 @@ func checkPlan(t *testing.T, w *world, o bot.Outcome) {
 
 func TestPlanWithHelpers(t *testing.T) {
 	w := newWorld(t, "")
-	srv := modeltest.Start(t, planScript())
+	srv := modeltest.Start(t, modeltest.Plan())
 	w.model(srv)
 	defer dump(t, w, "01A")
 	o := w.must(w.task("01A", "Make the weekly numbers, please.", w.input("sales.csv", []byte(sales))))

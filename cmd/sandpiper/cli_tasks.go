@@ -117,7 +117,7 @@ func (s *shownTask) text() string {
 	}
 	s.outcome(line)
 	for _, step := range s.Steps {
-		line("step", "%d %s %s", step.Seq, step.Agent, step.Kind)
+		line("step", "%d %s", step.Seq, strings.ReplaceAll(agent.Describe(step), "\n", "\n             "))
 	}
 	for _, d := range s.Deliveries {
 		line("delivery", "%s %s %s %s", d.ID, d.Kind, d.Status, receiptText(d))
