@@ -170,23 +170,9 @@ func (t *Task) strip() (gone []string) {
 
 // dropBlobs removes content that nothing refers to any more.
 func (o *Orchestrator) dropBlobs(ctx context.Context, hashes []string) error {
-	if len(hashes) == 0 {
-		return nil
-	}
-	used := map[string]bool{}
-	for hash, err := range o.opts.Store.References(ctx, time.Time{}) {
-		if err != nil {
-			return fmt.Errorf("find references: %w", err)
-		}
-		used[hash] = true
-	}
+	garbage := map[string]bool{}
 	for _, hash := range hashes {
-		if used[hash] {
-			continue
-		}
-		if err := o.opts.Blobs.Remove(ctx, hash, time.Time{}); err != nil {
-			return err
-		}
+		garbage[hash] = true
 	}
-	return nil
+	return o.collect(ctx, garbage, time.Time{}, time.Time{})
 }

@@ -12,16 +12,59 @@ import (
 // stored is named by a commit only a little later.
 const blobGrace = time.Hour
 
+// The record that remembers when the house was last kept, so that many short
+// lives do not each do it.
+const (
+	keepBucket = "keep"
+	keepKey    = "last"
+)
+
 // keep does the house's work from time to time until ctx ends.
 func (o *Orchestrator) keep(ctx context.Context) {
 	for {
-		if err := o.Tidy(ctx); err != nil && ctx.Err() == nil {
+		wait, err := o.keepIfDue(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
 			o.log.Error("retention is not done; it is tried again later", "error", err)
+			wait = o.opts.Timing.Keep
 		}
-		if sleep(ctx, o.opts.Timing.Keep) != nil {
+		if sleep(ctx, wait) != nil {
 			return
 		}
 	}
+}
+
+// keepIfDue tidies when the last time was long enough ago, and returns when to
+// look again.
+func (o *Orchestrator) keepIfDue(ctx context.Context) (time.Duration, error) {
+	record, err := o.opts.Store.Get(ctx, keepBucket, keepKey)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	var last time.Time
+	if err == nil {
+		if err := last.UnmarshalText(record.Value); err != nil {
+			return 0, fmt.Errorf("read when the house was last kept: %w", err)
+		}
+	}
+	now := o.now()
+	if wait := last.Add(o.opts.Timing.Keep).Sub(now); wait > 0 && wait <= o.opts.Timing.Keep {
+		return wait, nil
+	}
+	if err := o.Tidy(ctx); err != nil {
+		return 0, err
+	}
+	value, err := now.UTC().MarshalText()
+	if err != nil {
+		return 0, fmt.Errorf("remember when the house was kept: %w", err)
+	}
+	_, err = o.opts.Store.Put(ctx, keepBucket, keepKey, value, record.Revision)
+	if errors.Is(err, ErrConflict) {
+		err = nil // another process did it just now
+	}
+	return o.opts.Timing.Keep, err
 }
 
 // Tidy removes what is older than the retention allows, content that nothing
@@ -97,23 +140,34 @@ func (o *Orchestrator) pruneBlobs(ctx context.Context, now time.Time) error {
 	if o.opts.Retention.Blobs > 0 {
 		since = now.Add(-o.opts.Retention.Blobs)
 	}
-	used := map[string]bool{}
-	for hash, err := range o.opts.Store.References(ctx, since) {
-		if err != nil {
-			return fmt.Errorf("find references: %w", err)
-		}
-		used[hash] = true
-	}
 	unusedSince := now.Add(-blobGrace)
+	garbage := map[string]bool{}
 	for blob, err := range o.opts.Blobs.All(ctx) {
 		if err != nil {
 			return fmt.Errorf("prune blobs: %w", err)
 		}
-		if used[blob.SHA256] || blob.Used.After(unusedSince) {
-			continue
+		if !blob.Used.After(unusedSince) {
+			garbage[blob.SHA256] = true
 		}
-		if err := o.opts.Blobs.Remove(ctx, blob.SHA256, unusedSince); err != nil {
-			return fmt.Errorf("prune blobs: %w", err)
+	}
+	return o.collect(ctx, garbage, since, unusedSince)
+}
+
+// collect removes the content in garbage that nothing refers to and that was
+// not put again after unusedSince.
+func (o *Orchestrator) collect(ctx context.Context, garbage map[string]bool, since, unusedSince time.Time) error {
+	if len(garbage) == 0 {
+		return nil
+	}
+	for hash, err := range o.opts.Store.References(ctx, since) {
+		if err != nil {
+			return fmt.Errorf("find references: %w", err)
+		}
+		delete(garbage, hash)
+	}
+	for hash := range garbage {
+		if err := o.opts.Blobs.Remove(ctx, hash, unusedSince); err != nil {
+			return fmt.Errorf("remove unused content: %w", err)
 		}
 	}
 	return nil

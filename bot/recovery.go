@@ -17,6 +17,9 @@ func (o *Orchestrator) recover(ctx context.Context) error {
 	for i := range tasks {
 		o.resume(&tasks[i])
 	}
+	if err := o.forgetRest(ctx); err != nil {
+		return err
+	}
 	deliveries, err := o.opts.Store.Pending(ctx)
 	if err != nil {
 		return err

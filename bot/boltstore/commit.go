@@ -113,10 +113,12 @@ func (s *Store) apply(tx *bolt.Tx, c bot.Commit) (bot.Commit, error) {
 		if err := tx.Bucket([]byte(bucketKeys)).Put([]byte(key), claim); err != nil {
 			return done, fmt.Errorf("claim key: %w", err)
 		}
-		if owner != "" {
-			if err := tx.Bucket([]byte(bucketIndex)).Put(ownedKey(owner, key), nil); err != nil {
-				return done, fmt.Errorf("claim key: %w", err)
-			}
+		lead := ownedKey(owner, key)
+		if owner == "" {
+			lead = looseKey(s.clock.Now(), 'k', key)
+		}
+		if err := tx.Bucket([]byte(bucketIndex)).Put(lead, nil); err != nil {
+			return done, fmt.Errorf("claim key: %w", err)
 		}
 	}
 	for _, step := range c.Steps {
@@ -155,10 +157,12 @@ func putDelivery(tx *bolt.Tx, d *bot.Delivery) error {
 	if err := put(tx, bucketDeliveries, id, d); err != nil {
 		return err
 	}
-	if d.Task != "" {
-		if err := tx.Bucket([]byte(bucketIndex)).Put(indexKey(byTask, d.Task, d.ID), nil); err != nil {
-			return fmt.Errorf("index delivery: %w", err)
-		}
+	lead := indexKey(byTask, d.Task, d.ID)
+	if d.Task == "" {
+		lead = looseKey(d.Created, 'd', d.ID)
+	}
+	if err := tx.Bucket([]byte(bucketIndex)).Put(lead, nil); err != nil {
+		return fmt.Errorf("index delivery: %w", err)
 	}
 	return mark(tx, bucketPending, id, !d.Status.Final())
 }
@@ -170,11 +174,6 @@ func mark(tx *bolt.Tx, bucket string, id []byte, in bool) error {
 		return b.Put(id, nil)
 	}
 	return b.Delete(id)
-}
-
-// ownedKey leads from a task to the event keys it owns.
-func ownedKey(task, key string) []byte {
-	return append(append([]byte{'k'}, task...), key...)
 }
 
 // seal appends entries to the audit chain.

@@ -136,7 +136,7 @@ func eraseTask(tx *bolt.Tx, id string) error {
 			return err
 		}
 	}
-	owned := append([]byte{'k'}, id...)
+	owned := ownedKey(id, "")
 	for _, k := range prefixed(tx, bucketIndex, owned) {
 		if err := tx.Bucket([]byte(bucketKeys)).Delete(k[len(owned):]); err != nil {
 			return err
@@ -163,36 +163,25 @@ func eraseTask(tx *bolt.Tx, id string) error {
 
 // eraseUntasked removes old keys and ended deliveries that no task owns.
 func eraseUntasked(tx *bolt.Tx, before time.Time) error {
-	var keys, deliveries [][]byte
-	err := tx.Bucket([]byte(bucketKeys)).ForEach(func(k, v []byte) error {
-		if len(v) == 8 && int64(binary.BigEndian.Uint64(v)) < before.Unix() {
-			keys = append(keys, bytes.Clone(k))
+	const head = 1 + 8 + 1 // kind, time, what
+	for _, lead := range prefixed(tx, bucketIndex, []byte{loose}) {
+		if int64(binary.BigEndian.Uint64(lead[1:])) >= before.Unix() {
+			break // they sort by time
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = tx.Bucket([]byte(bucketDeliveries)).ForEach(func(k, v []byte) error {
-		var d bot.Delivery
-		if err := json.Unmarshal(v, &d); err != nil {
-			return fmt.Errorf("decode delivery: %w", err)
+		id, bucket := lead[head:], bucketKeys
+		if lead[head-1] == 'd' {
+			bucket = bucketDeliveries
+			var d bot.Delivery
+			if ok, err := get(tx, bucketDeliveries, id, &d); err != nil {
+				return err
+			} else if ok && !d.Status.Final() {
+				continue
+			}
 		}
-		if d.Task == "" && d.Status.Final() && d.Created.Before(before) {
-			deliveries = append(deliveries, bytes.Clone(k))
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		if err := tx.Bucket([]byte(bucketKeys)).Delete(k); err != nil {
+		if err := tx.Bucket([]byte(bucket)).Delete(id); err != nil {
 			return err
 		}
-	}
-	for _, k := range deliveries {
-		if err := tx.Bucket([]byte(bucketDeliveries)).Delete(k); err != nil {
+		if err := tx.Bucket([]byte(bucketIndex)).Delete(lead); err != nil {
 			return err
 		}
 	}
@@ -222,37 +211,58 @@ func dropPrefix(tx *bolt.Tx, bucket string, prefix []byte) error {
 // step's own JSON or in a record keeps its content too.
 func (s *Store) References(ctx context.Context, since time.Time) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		var found []string
-		collect := func(body []byte) { found = append(found, bot.HashesIn(body)...) }
-		err := s.view(ctx, func(tx *bolt.Tx) error {
-			if err := recordValues(tx, collect); err != nil {
+		var after []byte
+		for first := true; first || after != nil; first = false {
+			var found []string
+			collect := func(body []byte) { found = append(found, bot.HashesIn(body)...) }
+			err := s.view(ctx, func(tx *bolt.Tx) (err error) {
+				if first {
+					if err := recordValues(tx, collect); err != nil {
+						return err
+					}
+				}
+				after, err = referencesPage(tx, after, since, collect)
 				return err
-			}
-			return tx.Bucket([]byte(bucketTasks)).ForEach(func(id, v []byte) error {
-				var t struct {
-					Ended time.Time `json:"ended"`
-				}
-				if err := json.Unmarshal(v, &t); err != nil {
-					return fmt.Errorf("decode task: %w", err)
-				}
-				if !t.Ended.IsZero() && t.Ended.Before(since) {
-					return nil
-				}
-				collect(v)
-				taskValues(tx, id, collect)
-				return ctx.Err()
 			})
-		})
-		if err != nil {
-			yield("", err)
-			return
-		}
-		for _, h := range found {
-			if !yield(h, nil) {
+			if err != nil {
+				yield("", err)
 				return
+			}
+			for _, h := range found {
+				if !yield(h, nil) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// referencesPage visits what a page of tasks holds and returns the id that the
+// next one follows; nil at the end.
+func referencesPage(tx *bolt.Tx, after []byte, since time.Time, visit func([]byte)) ([]byte, error) {
+	c := tx.Bucket([]byte(bucketTasks)).Cursor()
+	id, v := c.First()
+	if after != nil {
+		if id, v = c.Seek(after); bytes.Equal(id, after) {
+			id, v = c.Next()
+		}
+	}
+	for n := 0; id != nil; id, v = c.Next() {
+		var t struct {
+			Ended time.Time `json:"ended"`
+		}
+		if err := json.Unmarshal(v, &t); err != nil {
+			return nil, fmt.Errorf("decode task: %w", err)
+		}
+		if t.Ended.IsZero() || !t.Ended.Before(since) {
+			visit(v)
+			taskValues(tx, id, visit)
+		}
+		if n++; n == page {
+			return bytes.Clone(id), nil
+		}
+	}
+	return nil, nil
 }
 
 // taskValues visits the steps and deliveries of a task.

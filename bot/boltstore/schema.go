@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -23,7 +24,7 @@ const (
 	bucketKeys       = "keys"       // event key -> Unix time (8 bytes), task id
 	bucketDeliveries = "deliveries" // id -> bot.Delivery
 	bucketPending    = "pending"    // id of a delivery that has not ended -> nothing
-	bucketIndex      = "index"      // kind (1 byte), hash of a value (16), id -> nothing
+	bucketIndex      = "index"      // what leads to an id, see the kinds below -> nothing
 	bucketAudit      = "audit"      // seq (8 bytes) -> bot.AuditEntry
 	bucketRecords    = "records"    // a bucket each: key -> revision (8 bytes), value
 )
@@ -178,7 +179,20 @@ const (
 	byActor        = 'a'
 	bySource       = 's'
 	byTask         = 'd' // deliveries of a task
+	byOwner        = 'k' // event keys of a task
+	loose          = 'u' // keys and deliveries that no task owns, by their time
 )
+
+// ownedKey leads from a task to an event key it owns.
+func ownedKey(task, key string) []byte {
+	return append(append([]byte{byOwner}, task...), key...)
+}
+
+// looseKey leads to what no task owns: what is 'k' for an event key, 'd' for a
+// delivery.
+func looseKey(at time.Time, what byte, id string) []byte {
+	return append(append(binary.BigEndian.AppendUint64([]byte{loose}, uint64(max(at.Unix(), 0))), what), id...)
+}
 
 // indexPrefix hashes the value, so that no value can be a prefix of another.
 func indexPrefix(kind byte, value string) []byte {

@@ -26,10 +26,6 @@ const fileName = "sandpiper.db"
 // lockWait is how long Open waits for another process to let go of the file.
 const lockWait = time.Second
 
-// batchDelay is how long a commit waits for others to share its fsync. Longer
-// is slower: at 1 ms a burst commits about seven times as fast as one by one.
-const batchDelay = time.Millisecond
-
 // ErrInUse says that another process has the data folder open.
 var ErrInUse = errors.New("the data folder is in use by another process")
 
@@ -47,6 +43,9 @@ type Store struct {
 	// swap guards db: compaction closes the file and opens its successor.
 	swap sync.RWMutex
 	db   *bolt.DB
+
+	// group gathers the writes that share a transaction.
+	group group
 
 	// idLock guards ids, so that ids made in one millisecond keep their order.
 	idLock sync.Mutex
@@ -124,7 +123,6 @@ func openFile(path string) (db *bolt.DB, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", path, writeError(err))
 	}
-	db.MaxBatchDelay = batchDelay
 	return db, nil
 }
 
@@ -139,20 +137,6 @@ func (s *Store) view(ctx context.Context, read func(*bolt.Tx) error) error {
 		defer guard(s.path(), &err)()
 		return read(tx)
 	})
-}
-
-// write runs change in a transaction that it may share with others: change
-// can run more than once, and an error it returns undoes what it wrote.
-func (s *Store) write(ctx context.Context, change func(*bolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.swap.RLock()
-	defer s.swap.RUnlock()
-	return writeError(s.db.Batch(func(tx *bolt.Tx) (err error) {
-		defer guard(s.path(), &err)()
-		return change(tx)
-	}))
 }
 
 // guard turns a panic, or a fault in mapped memory, of a damaged file into a
