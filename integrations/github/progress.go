@@ -48,6 +48,12 @@ func (a *Adapter) Progress(ctx context.Context, task bot.Task, progress bot.Prog
 	if err != nil {
 		return nil, err
 	}
+	if progress.State == bot.TaskQueued {
+		// Its right was not asked for yet: outsiders are not told that they wait.
+		if decision, err := a.Authorize(ctx, task.Event); err != nil || !decision.Allowed {
+			return earlier, err
+		}
+	}
 	key := threadKey(task.ID, task.Event.Origin)
 	body := progressBody(progress, a.options.Handle)
 	last, known := a.shown.last(key)

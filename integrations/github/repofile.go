@@ -116,7 +116,7 @@ func (f *fetching) file(ctx context.Context, r ref) (bot.Fetched, error) {
 func escapePath(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
+		parts[i] = strings.ReplaceAll(url.PathEscape(parts[i]), "@", "%40")
 	}
 	return strings.Join(parts, "/")
 }

@@ -179,6 +179,8 @@ func (w *world) start() *life {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	hook := adapter.Webhook()
+	w.target.Store(&hook)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -191,8 +193,6 @@ func (w *world) start() *life {
 			w.t.Errorf("adapter: %v", err)
 		}
 	})
-	hook := adapter.Webhook()
-	w.target.Store(&hook)
 	l := &life{adapter: adapter, core: core, store: store}
 	var once sync.Once
 	l.stop = func() {
@@ -344,3 +344,15 @@ type (
 	noBlobs   struct{ bot.Blobs }
 	noHistory struct{ github.History }
 )
+
+// waiting runs until it is cancelled.
+func waiting(ctx context.Context, run bot.Run) (bot.Outcome, error) {
+	run.Report(bot.Progress{Now: "waiting"})
+	<-ctx.Done()
+	if errors.Is(context.Cause(ctx), bot.ErrCancelled) {
+		return bot.Outcome{State: bot.TaskCancelled}, nil
+	}
+	return bot.Outcome{}, context.Cause(ctx)
+}
+
+func everything() bot.TaskQuery { return bot.TaskQuery{Commands: true} }

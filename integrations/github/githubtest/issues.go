@@ -34,6 +34,7 @@ func reviewRoutes() []route {
 		{pattern: "GET /repos/{owner}/{repo}/pulls/comments", permission: "pull_requests:read", handle: func(c *call) (int, any) { return c.listComments(nil, true) }},
 		{pattern: "GET /repos/{owner}/{repo}/pulls/{number}/comments", permission: "pull_requests:read", handle: (*call).listReviewComments},
 		{pattern: "GET /repos/{owner}/{repo}/pulls/comments/{id}", permission: "pull_requests:read", handle: func(c *call) (int, any) { return c.getComment(true) }},
+		{pattern: "POST /repos/{owner}/{repo}/pulls/{number}/comments", permission: "pull_requests:write", content: true, handle: (*call).createReviewComment},
 		{pattern: "POST /repos/{owner}/{repo}/pulls/{number}/comments/{id}/replies", permission: "pull_requests:write", content: true, handle: (*call).replyToReview},
 		{pattern: "PATCH /repos/{owner}/{repo}/pulls/comments/{id}", permission: "pull_requests:write", content: true, handle: func(c *call) (int, any) { return c.editComment(true) }},
 		{pattern: "POST /repos/{owner}/{repo}/pulls/comments/{id}/reactions", permission: "pull_requests:write", handle: func(c *call) (int, any) { return c.reactToComment(true) }},
@@ -197,8 +198,22 @@ func (c *call) createIssueComment() (int, any) {
 	return http.StatusCreated, c.commentJSON(c.repo, made)
 }
 
-func (c *call) replyToReview() (int, any) {
-	i, parent := c.issue(), c.repo.comment(c.number("id"), true)
+func (c *call) replyToReview() (int, any) { return c.replyTo(c.number("id")) }
+
+// createReviewComment takes replies only (in_reply_to): what GitHub needs to
+// place a new comment in a diff is not kept here.
+func (c *call) createReviewComment() (int, any) {
+	var in struct {
+		To int64 `json:"in_reply_to"`
+	}
+	if status, answer := c.decode(&in); status != 0 {
+		return status, answer
+	}
+	return c.replyTo(in.To)
+}
+
+func (c *call) replyTo(id int64) (int, any) {
+	i, parent := c.issue(), c.repo.comment(id, true)
 	if i == nil || parent == nil || parent.issue != i {
 		return notFound()
 	}
