@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -228,7 +229,8 @@ func (f *fetching) signedURL(ctx context.Context, r ref) (string, error) {
 	// one names its asset.
 	var candidates []string
 	for _, link := range linkPattern.FindAllString(html.UnescapeString(answer.HTML), -1) {
-		if strings.Contains(link, "/private-user-images") || strings.Contains(link, "private-user-images.") {
+		// Each picture stands there twice: shown, and as the link around it.
+		if (strings.Contains(link, "/private-user-images/") || strings.Contains(link, "//private-user-images.")) && !slices.Contains(candidates, link) {
 			candidates = append(candidates, link)
 		}
 	}

@@ -95,7 +95,8 @@ func (c *call) rendered(out map[string]any, body string) {
 	text := html.EscapeString(body)
 	for path, a := range c.state.attachments {
 		if a.repo == c.repo && c.repo.visibility != "public" && a.image {
-			text = strings.ReplaceAll(text, html.EscapeString(c.URL()+path), html.EscapeString(c.sign(a)))
+			signed := html.EscapeString(c.sign(a))
+			text = strings.ReplaceAll(text, html.EscapeString(c.URL()+path), `<a href="`+signed+`"><img src="`+signed+`"></a>`)
 		}
 	}
 	out["body_html"] = "<p dir=\"auto\">" + text + "</p>"

@@ -281,7 +281,7 @@ func TestAttachments(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("no signed url in %s", out.HTML)
 	}
-	signed, _, _ := strings.Cut(out.HTML[at:], " ")
+	signed, _, _ := strings.Cut(out.HTML[at:], `"`)
 	if got := fetch(t, http.DefaultClient, signed); got != 200 {
 		t.Errorf("signed %s: %d", signed, got)
 	}

@@ -3,7 +3,6 @@ package githubtest
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ const sessionCookie = "user_session"
 func (s *Server) web() http.Handler {
 	pages := &router{missing: http.NotFound}
 	pages.add("GET /user-attachments/{path...}", s.getAttachment)
-	pages.add("GET /private-user-images/{id}", s.getSigned)
+	pages.add("GET /private-user-images/{owner}/{name}", s.getSigned)
 	pages.add("GET /{owner}/{repo}/blob/{ref}/{path...}", s.getPage)
 	pages.add("GET /{owner}/{repo}/raw/{ref}/{path...}", s.getRaw)
 	return pages
@@ -42,7 +41,7 @@ func (s *Server) web() http.Handler {
 func (s *Server) sign(a *attachment) string {
 	key := guid()
 	s.state.signed[key] = signedURL{attachment: a, expires: s.options.Now().Add(signedLife)}
-	return fmt.Sprintf("%s/private-user-images/%s?jwt=%s", s.URL(), url.PathEscape(a.name), key)
+	return fmt.Sprintf("%s/private-user-images/%d/%d-%s%s?jwt=%s", s.URL(), a.repo.owner.id, a.repo.id, path.Base(a.path), path.Ext(a.name), key)
 }
 
 func (s *Server) getSigned(w http.ResponseWriter, r *http.Request) {
