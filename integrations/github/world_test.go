@@ -31,11 +31,6 @@ const (
 	secret = "hook-secret"
 )
 
-// permissions are what deploy/github's manifest asks for.
-func permissions() map[string]string {
-	return map[string]string{"issues": "write", "pull_requests": "write", "contents": "write", "metadata": "read", "pages": "read"}
-}
-
 // runner is a bot.Runner made of a function.
 type runner func(ctx context.Context, run bot.Run) (bot.Outcome, error)
 
