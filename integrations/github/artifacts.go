@@ -276,8 +276,9 @@ func (c *committing) push(ctx context.Context, head string, entries []*github.Tr
 		_, _, err = c.client.Git.UpdateRef(ctx, c.owner, c.name, ref, false)
 	}
 	if err != nil {
-		_, text := answerOf(err)
-		if statusOf(err) == http.StatusUnprocessableEntity && (strings.Contains(text, "fast forward") || strings.Contains(text, "already exists") || strings.Contains(text, "does not exist")) {
+		answer, _ := answerOf(err)
+		if answer.status == http.StatusUnprocessableEntity && (strings.Contains(answer.text, "fast forward") ||
+			strings.Contains(answer.text, "already exists") || strings.Contains(answer.text, "does not exist")) {
 			return true, nil
 		}
 		return false, c.denied(err)

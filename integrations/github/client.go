@@ -183,30 +183,30 @@ func (e *IdentityError) Unwrap() error { return e.Err }
 // explain turns what GitHub says about credentials into an *IdentityError.
 // Other errors stay as they are.
 func (c *clients) explain(err error) error {
-	response, text := answerOf(err)
-	if response == nil {
+	answer, ok := answerOf(err)
+	if !ok {
 		return err
 	}
 	switch {
-	case response.StatusCode == http.StatusForbidden && strings.Contains(text, "Resource not accessible"):
-		return &IdentityError{Problem: "a permission is missing for " + routeOf(response), Hint: "compare the App's or token's permissions with deploy/github, and accept the new ones in the installation's settings", Err: err}
-	case response.StatusCode != http.StatusUnauthorized:
+	case answer.status == http.StatusForbidden && strings.Contains(answer.text, "Resource not accessible"):
+		return &IdentityError{Problem: "a permission is missing for " + answer.route, Hint: "compare the App's or token's permissions with deploy/github, and accept the new ones in the installation's settings", Err: err}
+	case answer.status != http.StatusUnauthorized:
 		return err
 	case c.apps == nil:
 		return &IdentityError{Problem: "GitHub does not accept GITHUB_TOKEN", Hint: "it is mistyped, expired or revoked: make a new one", Err: err}
-	case strings.Contains(text, "'Issued at'") || strings.Contains(text, "'Expiration time'"):
-		return &IdentityError{Problem: "GitHub finds the App's token to be from the wrong time" + c.skew(response), Hint: "set this machine's clock (NTP)", Err: err}
-	case strings.Contains(text, "could not be decoded"):
+	case strings.Contains(answer.text, "'Issued at'") || strings.Contains(answer.text, "'Expiration time'"):
+		return &IdentityError{Problem: "GitHub finds the App's token to be from the wrong time" + c.skew(answer.date), Hint: "set this machine's clock (NTP)", Err: err}
+	case strings.Contains(answer.text, "could not be decoded"):
 		return &IdentityError{Problem: "GITHUB_APP_PRIVATE_KEY is not a key of this App", Hint: "generate a private key in the App's settings and use that", Err: err}
-	case strings.Contains(text, "Integration not found"):
+	case strings.Contains(answer.text, "Integration not found"):
 		return &IdentityError{Problem: fmt.Sprintf("there is no App with GITHUB_APP_ID %d at %s", c.options.AppID, c.base.Host), Hint: "use the App ID (a number) from the App's settings", Err: err}
 	}
 	return &IdentityError{Problem: "GitHub does not accept the App's credentials", Hint: "check GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY", Err: err}
 }
 
-// skew says how far this clock is from the response's Date.
-func (c *clients) skew(response *http.Response) string {
-	at, err := http.ParseTime(response.Header.Get("Date"))
+// skew says how far this clock is from a response's Date.
+func (c *clients) skew(date string) string {
+	at, err := http.ParseTime(date)
 	if err != nil {
 		return ""
 	}

@@ -38,7 +38,6 @@ type happening struct {
 	pull         bool
 	author       *github.User // of the text
 	sender       *github.User // of the action
-	ownApp       bool
 	issueBody    string
 	created      time.Time
 	updated      time.Time

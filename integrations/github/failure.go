@@ -16,38 +16,44 @@ import (
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
 
-// answerOf returns GitHub's error answer inside err and its message; nil
-// where there was no answer.
-func answerOf(err error) (*http.Response, string) {
+// apiAnswer is what GitHub said in an error answer.
+type apiAnswer struct {
+	status int
+	text   string
+	route  string // without its query: "POST /repos/o/r/issues/1/comments"
+	date   string // the Date header
+}
+
+// answerOf returns GitHub's error answer inside err; false where there was
+// none.
+func answerOf(err error) (apiAnswer, bool) {
 	if e, ok := errors.AsType[*github.ErrorResponse](err); ok && e.Response != nil {
 		text := e.Message
 		for _, inner := range e.Errors {
 			text += "; " + inner.Message
 		}
-		return e.Response, text
+		return newAnswer(e.Response, text), true
 	}
 	if e, ok := errors.AsType[*ghinstallation.HTTPError](err); ok && e.Response != nil {
 		const enough = 4 << 10
 		text, _ := io.ReadAll(io.LimitReader(e.Response.Body, enough))
-		return e.Response, string(text)
+		return newAnswer(e.Response, string(text)), true
 	}
-	return nil, ""
+	return apiAnswer{}, false
+}
+
+func newAnswer(response *http.Response, text string) apiAnswer {
+	a := apiAnswer{status: response.StatusCode, text: text, route: "a call", date: response.Header.Get("Date")}
+	if response.Request != nil && response.Request.URL != nil {
+		a.route = response.Request.Method + " " + response.Request.URL.Path
+	}
+	return a
 }
 
 // statusOf is the status of GitHub's error answer; 0 where there was none.
 func statusOf(err error) int {
-	if response, _ := answerOf(err); response != nil {
-		return response.StatusCode
-	}
-	return 0
-}
-
-// routeOf names a call without its query: "POST /repos/o/r/issues/1/comments".
-func routeOf(response *http.Response) string {
-	if response.Request == nil || response.Request.URL == nil {
-		return "a call"
-	}
-	return response.Request.Method + " " + response.Request.URL.Path
+	answer, _ := answerOf(err)
+	return answer.status
 }
 
 // sendError classes a failed call for the outbox. creates says that the call
@@ -65,19 +71,19 @@ func sendError(err error, creates bool) error {
 		failed.After = limit.after
 		return failed
 	}
-	response, text := answerOf(err)
-	if response == nil {
+	answer, answered := answerOf(err)
+	if !answered {
 		if creates && !neverSent(err) {
 			failed.Class = bot.Ambiguous
 		}
 		return failed
 	}
-	switch status := response.StatusCode; {
+	switch status := answer.status; {
 	case status >= http.StatusInternalServerError || status == http.StatusRequestTimeout:
 		if creates {
 			failed.Class = bot.Ambiguous
 		}
-	case status == http.StatusUnauthorized || strings.Contains(text, "Resource not accessible"):
+	case status == http.StatusUnauthorized || strings.Contains(answer.text, "Resource not accessible"):
 		// Credentials and permissions are mended by people.
 		failed.After = 5 * time.Minute
 	case status == http.StatusConflict:

@@ -280,8 +280,8 @@ func (f *fetching) apiProblem(err error) error {
 	case statusOf(err) == http.StatusNotFound:
 		return f.problem("GitHub has no such file there, or does not show it to me")
 	case final(err):
-		_, text := answerOf(err)
-		return f.problem("GitHub refused it: %s", strings.ToValidUTF8(text, ""))
+		answer, _ := answerOf(err)
+		return f.problem("GitHub refused it: %s", strings.ToValidUTF8(answer.text, ""))
 	}
 	return fmt.Errorf("fetch %s: %w", path.Base(f.name), f.clients.explain(err))
 }

@@ -92,9 +92,20 @@ func TestPayloads(t *testing.T) {
 		{"issues", "labeled", m{"issue": anIssue("b"), "label": m{"id": 1, "name": "Analyse", "color": "d73a4a"}, "sender": person("boss", "User")}, "request github:issue:444500041:label:1557937221"},
 		{"issues", "labeled", m{"issue": anIssue("b"), "label": m{"id": 1, "name": "bug"}}, "another label"},
 		{"issues", "deleted", m{"issue": anIssue(call)}, "delete github:issue:444500041:deleted"},
-		{"issues", "assigned", nil, ""}, {"issues", "unassigned", nil, ""}, {"issues", "unlabeled", nil, ""}, {"issues", "closed", nil, ""}, {"issues", "reopened", nil, ""},
-		{"issues", "locked", nil, ""}, {"issues", "unlocked", nil, ""}, {"issues", "pinned", nil, ""}, {"issues", "unpinned", nil, ""}, {"issues", "milestoned", nil, ""},
-		{"issues", "demilestoned", nil, ""}, {"issues", "transferred", nil, ""}, {"issues", "typed", nil, ""}, {"issues", "untyped", nil, ""},
+		{"issues", "assigned", nil, ""},
+		{"issues", "unassigned", nil, ""},
+		{"issues", "unlabeled", nil, ""},
+		{"issues", "closed", nil, ""},
+		{"issues", "reopened", nil, ""},
+		{"issues", "locked", nil, ""},
+		{"issues", "unlocked", nil, ""},
+		{"issues", "pinned", nil, ""},
+		{"issues", "unpinned", nil, ""},
+		{"issues", "milestoned", nil, ""},
+		{"issues", "demilestoned", nil, ""},
+		{"issues", "transferred", nil, ""},
+		{"issues", "typed", nil, ""},
+		{"issues", "untyped", nil, ""},
 	} {
 		if c.members == nil {
 			c.members, c.want = m{"issue": anIssue(call)}, "nothing to do on "+c.action

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -103,7 +104,7 @@ func (f *fetching) file(ctx context.Context, r ref) (bot.Fetched, error) {
 	const pointer = "version https://git-lfs.github.com/spec/"
 	head := make([]byte, len(pointer))
 	n, err := io.ReadFull(response.Body, head)
-	if err != nil && n == 0 && err != io.EOF {
+	if err != nil && n == 0 && !errors.Is(err, io.EOF) {
 		return bot.Fetched{}, fmt.Errorf("read %s: %w", f.name, err)
 	}
 	if string(head[:n]) == pointer {

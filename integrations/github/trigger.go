@@ -307,10 +307,7 @@ func (r *reader) fence(n *ast.FencedCodeBlock) {
 	}
 	data := map[string]string{"csv": "csv", "tsv": "tsv", "json": "json", "jsonl": "jsonl", "ndjson": "ndjson"}[language]
 	switch {
-	case name == "." || name == "/" || name == "..":
-		name = ""
-		fallthrough
-	case name == "":
+	case name == "" || name == "." || name == "/" || name == "..":
 		if data == "" {
 			return
 		}

@@ -36,8 +36,10 @@ func TestCheckAddr(t *testing.T) {
 	if err := netguard.CheckAddr(netip.Addr{}); err == nil {
 		t.Error("CheckAddr let the zero address through")
 	}
-	for _, text := range []string{"140.82.121.4", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.32.0.1", "192.0.1.1",
-		"::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1", "2606:50c0:8000::153", "2a00:1450::1"} {
+	for _, text := range []string{
+		"140.82.121.4", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.32.0.1", "192.0.1.1",
+		"::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1", "2606:50c0:8000::153", "2a00:1450::1",
+	} {
 		if err := netguard.CheckAddr(netip.MustParseAddr(text)); err != nil {
 			t.Errorf("CheckAddr(%s) = %v, want nil", text, err)
 		}

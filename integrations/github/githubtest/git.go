@@ -115,13 +115,13 @@ func (s *store) resolve(ref string) *commit {
 	return nil
 }
 
-// ancestor says whether old is new or one of its ancestors.
-func (s *store) ancestor(old, new string) bool {
-	seen, todo := map[string]bool{}, []string{new}
+// ancestor says whether older is newer or one of its ancestors.
+func (s *store) ancestor(older, newer string) bool {
+	seen, todo := map[string]bool{}, []string{newer}
 	for len(todo) > 0 {
 		sha := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if sha == old {
+		if sha == older {
 			return true
 		}
 		if c := s.commits[sha]; c != nil && !seen[sha] {

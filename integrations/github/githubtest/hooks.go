@@ -2,6 +2,7 @@ package githubtest
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -214,7 +215,7 @@ func (s *Server) deliver(h *hook, d *delivery) {
 }
 
 func (s *Server) post(url, secret string, hook int64, d *delivery) int {
-	request, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(d.payload))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(d.payload))
 	if err != nil {
 		return 0
 	}

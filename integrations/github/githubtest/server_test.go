@@ -111,7 +111,7 @@ func TestGitData(t *testing.T) {
 		}
 		return made.GetSHA()
 	}
-	root, other := commit(""), ""
+	root := commit("")
 	ref := func(sha string) *github.Reference {
 		return &github.Reference{Ref: github.String("refs/heads/art/x"), Object: &github.GitObject{SHA: &sha}}
 	}
@@ -125,7 +125,6 @@ func TestGitData(t *testing.T) {
 	if _, _, err := c.Git.UpdateRef(ctx, "octo", "sales", ref(next), false); err != nil {
 		t.Errorf("fast forward: %v", err)
 	}
-	other = commit(other)
 	if _, r, err := c.Git.UpdateRef(ctx, "octo", "sales", ref(root), false); err == nil || status(r) != 422 || !strings.Contains(err.Error(), "fast forward") {
 		t.Errorf("backwards: %v", err)
 	}
