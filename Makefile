@@ -38,6 +38,10 @@ gallery: ## draw the charts that are hard to draw, with a contact sheet, into ou
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
+crash: ## kill the core 300 times, then the binary with its containers 300 times, and count what is left (an hour)
+	CRASH_KILLS=300 go test -count=1 -timeout 30m -v -run TestKilledAnywhere ./integrations/testadapter
+	BINARY_KILLS=300 go test -count=1 -timeout 180m -v -run TestKilledAnywhere ./cmd/sandpiper
+
 check: tools ## tidy, format, lint and known vulnerabilities; runs no tests
 	go mod tidy -diff
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofumpt:"; echo "$$out"; exit 1; }

@@ -158,6 +158,7 @@ type world struct {
 	options  bot.OrchestratorOptions
 	stop     func() error
 	log      *lockedBuffer
+	wrap     func(bot.Store) bot.Store // what the core sees of the store; nil: all
 
 	// spending guards what a budget test's next task does.
 	spending  sync.Mutex
@@ -205,6 +206,9 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.options.Store, w.options.Blobs = w.store, w.blobs
+	if w.wrap != nil {
+		w.options.Store = w.wrap(w.store)
+	}
 	if w.Orchestrator, err = bot.New(w.options); err != nil {
 		w.t.Fatal(err)
 	}
