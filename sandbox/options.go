@@ -101,7 +101,7 @@ const (
 // defaultPreload is what nearly every program about tables imports, cheapest
 // gain first. Further libraries cost more memory than they save time.
 func defaultPreload() []string {
-	return []string{"pandas", "matplotlib.pyplot", "openpyxl", "sandpiper"}
+	return []string{"pandas", "matplotlib.pyplot", "openpyxl", "sandpiper.reader"}
 }
 
 var validOwner = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
