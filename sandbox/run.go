@@ -32,6 +32,9 @@ func (s *Session) Run(ctx context.Context, program Program) (Result, error) {
 		return Result{}, fmt.Errorf("run program: unknown language %q", program.Language)
 	}
 	release, err := s.hold(ctx)
+	if err != nil && ctx.Err() != nil {
+		return Result{Verdict: Cancelled, Detail: "cancelled before it began"}, nil
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("run program: %w", err)
 	}

@@ -18,7 +18,8 @@ type Status struct {
 	ImageID string    `json:"image_id"`
 	Built   time.Time `json:"built"`
 
-	Ready    int `json:"ready"` // sessions that wait for a task
+	Ready    int `json:"ready"`  // sessions that wait for a task
+	Loaded   int `json:"loaded"` // of these, with all their libraries imported
 	Starting int `json:"starting"`
 	Leased   int `json:"leased"`
 	Waiting  int `json:"waiting"` // leases that wait for a session
@@ -47,6 +48,11 @@ func (s *Sandbox) Status(ctx context.Context) (Status, error) {
 	s.mu.Unlock()
 	s.pool.mu.Lock()
 	status.Ready, status.Starting, status.Waiting, status.Target = len(s.pool.ready), s.pool.starting, len(s.pool.waiting), s.pool.target
+	for _, session := range s.pool.ready {
+		if session.quiet == nil && session.step >= len(s.options.Preload) {
+			status.Loaded++
+		}
+	}
 	s.pool.mu.Unlock()
 	status.Leased = max(0, status.Leased-status.Ready-status.Starting)
 	found, err := s.engine.ContainerList(ctx, container.ListOptions{

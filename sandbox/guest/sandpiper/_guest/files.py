@@ -26,9 +26,22 @@ class Store:
     def __init__(self):
         self.fd = None
         self.path = ""
+        self.failed = ""
 
     def chunk(self, head, data):
-        """Writes one chunk; returns "" or why it could not be written."""
+        """Writes one chunk; returns "" or why it could not be written.
+
+        Of one file only the first trouble is told, so that the host gets one
+        answer, however many chunks are still under way.
+        """
+        if head["id"] == self.failed:
+            return ""
+        trouble = self._chunk(head, data)
+        if trouble:
+            self.failed = head["id"]
+        return trouble
+
+    def _chunk(self, head, data):
         try:
             if head.get("first"):
                 self._open(head["name"])

@@ -143,7 +143,7 @@ class Supervisor:
     def _put(self, head, data):
         trouble = self.store.chunk(head, data)
         self.marks = None
-        if trouble or head.get("last"):
+        if trouble or head.get("last") and head["id"] != self.store.failed:
             frames.send(1, frames.STORED, {"id": head["id"], "trouble": trouble})
 
     def _warm(self, head):

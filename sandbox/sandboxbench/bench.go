@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sandpiper-bot/sandpiper/sandbox"
+)
+
+// bench holds what all measurements share.
+type bench struct {
+	image  string
+	folder string
+	input  []byte // a CSV of one megabyte
+	limits sandbox.Limits
+}
+
+func newBench(image string) (*bench, error) {
+	folder, err := os.MkdirTemp("", "sandboxbench")
+	if err != nil {
+		return nil, err
+	}
+	var csv bytes.Buffer
+	csv.WriteString("date,region,product,amount\n")
+	regions := []string{"North", "South", "East", "West"}
+	for i := 0; csv.Len() < 1<<20; i++ {
+		fmt.Fprintf(&csv, "2026-%02d-%02d,%s,product %d,%d.%02d\n", i%12+1, i%28+1, regions[i%4], i%97, i*7919%10000, i%100)
+	}
+	b := &bench{image: image, folder: folder, input: csv.Bytes(), limits: sandbox.DefaultLimits()}
+	return b, os.WriteFile(filepath.Join(folder, "input.csv"), b.input, 0o644)
+}
+
+func (b *bench) close() { os.RemoveAll(b.folder) }
+
+// source is one of the programs, reading and writing where it runs.
+func source(name, input, out string) string {
+	text, err := programs.ReadFile("programs/" + name + ".py")
+	if err != nil {
+		panic(err) // the files are in the binary
+	}
+	return strings.NewReplacer("INPUT", input, "OUTPUT", out).Replace(string(text))
+}
+
+// dockerRun runs a program with `docker run --rm`, the input on stdin, the
+// plot on stdout.
+func (b *bench) dockerRun(ctx context.Context, name string) error {
+	l := b.limits
+	tmpfs := func(path string, size int64) string {
+		return fmt.Sprintf("%s:rw,noexec,nosuid,nodev,size=%d,uid=65534,gid=65534,mode=0700", path, size)
+	}
+	args := []string{
+		"run", "--rm", "-i", "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+		"--user", "65534:65534", "--memory", fmt.Sprint(l.Memory), "--memory-swap", fmt.Sprint(l.Memory), "--cpus", fmt.Sprint(l.CPUs),
+		"--pids-limit", fmt.Sprint(l.PIDs), "--ipc", "private", "--log-driver", "none", "--ulimit", "core=0", "--ulimit", "nofile=1024",
+		"--tmpfs", tmpfs("/tmp", l.Tmp), "--tmpfs", tmpfs("/workspace", l.Workspace), "--tmpfs", tmpfs("/skills", 32<<20),
+		"--workdir", "/workspace", "--env", "HOME=/tmp", "--env", "OPENBLAS_NUM_THREADS=1", "--env", "OMP_NUM_THREADS=1",
+		b.image, "python3", "-c", "import sys\n" + source(name, "sys.stdin", "sys.stdout.buffer"),
+	}
+	command := exec.CommandContext(ctx, "docker", args...)
+	command.Stdin = bytes.NewReader(b.input)
+	return checked(command, name)
+}
+
+// hostPython runs a program with this machine's own Python, not isolated.
+func (b *bench) hostPython(ctx context.Context, name string) error {
+	script := filepath.Join(b.folder, name+".py")
+	text := source(name, fmt.Sprintf("%q", filepath.Join(b.folder, "input.csv")), fmt.Sprintf("%q", filepath.Join(b.folder, "plot.png")))
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "python3", script)
+	command.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1")
+	if err := checked(command, ""); err != nil {
+		return err
+	}
+	return nil
+}
+
+// checked runs a command and looks at what it brought.
+func checked(command *exec.Cmd, name string) error {
+	var out, said bytes.Buffer
+	command.Stdout, command.Stderr = &out, &said
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", command.Args[0], err, said.String())
+	}
+	if name == "c" && !bytes.Contains(out.Bytes(), []byte("\x89PNG")) {
+		return errors.New("docker run brought no picture")
+	}
+	return nil
+}
+
+// inside is how long the last program took in its own interpreter, and whole
+// how long lease, input, run and files took the caller.
+type timing struct{ whole, inside time.Duration }
+
+// session runs a program in a fresh session: lease, input, run, files back.
+// What follows the caller's last byte (removal) is not in the time.
+func (b *bench) session(ctx context.Context, box *sandbox.Sandbox, name string) (timing, error) {
+	code := "import time as _t\n_0 = _t.perf_counter()\n" + source(name, `"/workspace/in/input.csv"`, `"/workspace/out/plot.png"`) + "\nprint(_t.perf_counter() - _0)"
+	began := time.Now()
+	session, err := box.Lease(ctx, sandbox.LeaseOptions{Task: "bench"})
+	if err != nil {
+		return timing{}, err
+	}
+	defer session.Close()
+	if name != "a" {
+		if err := session.Put(ctx, "workspace/in/input.csv", int64(len(b.input)), bytes.NewReader(b.input)); err != nil {
+			return timing{}, err
+		}
+	}
+	result, err := session.Run(ctx, sandbox.Program{Language: sandbox.Python, Code: code})
+	if err != nil {
+		return timing{}, err
+	}
+	if result.Verdict != sandbox.OK {
+		return timing{}, fmt.Errorf("%s: %s", result.Verdict, result.Stderr.Head)
+	}
+	picture := false
+	if name == "c" {
+		_, err = session.Collect(ctx, sandbox.CollectOptions{Store: func(_ string, _ int64, content io.Reader) error {
+			data, err := io.ReadAll(content)
+			picture = bytes.HasPrefix(data, []byte("\x89PNG"))
+			return err
+		}})
+		if err != nil || !picture {
+			return timing{}, fmt.Errorf("no picture came back: %w", err)
+		}
+	}
+	whole := time.Since(began)
+	lines := strings.Fields(strings.TrimSpace(result.Stdout.Head))
+	var own float64
+	if len(lines) > 0 {
+		fmt.Sscan(lines[len(lines)-1], &own)
+	}
+	return timing{whole, time.Duration(own * float64(time.Second))}, nil
+}
+
+func median(values []time.Duration) time.Duration {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+func output(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}

@@ -1,0 +1,4 @@
+import pandas as pd
+
+sales = pd.read_csv(INPUT)
+print(sales.groupby("region")["amount"].agg(["sum", "mean", "count"]))

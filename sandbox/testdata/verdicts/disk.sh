@@ -1,0 +1,1 @@
+cat /dev/zero > /workspace/out/big

@@ -1,0 +1,2 @@
+import pandas as pd
+print(pd.DataFrame({"x": [1, 2, 3]})["x"].sum())

@@ -1,0 +1,3 @@
+rows = []
+while True:
+    rows.append(bytearray(b"x" * (8 << 20)))

@@ -1,0 +1,1 @@
+for (;;) require("fs").writeSync(1, "x".repeat(65536));
