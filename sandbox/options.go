@@ -157,8 +157,15 @@ func (o *Options) fill() {
 func (l Limits) withDefaults() Limits {
 	d := DefaultLimits()
 	for _, pair := range []struct{ have, want *int64 }{
-		{&l.Memory, &d.Memory}, {&l.PIDs, &d.PIDs}, {&l.Workspace, &d.Workspace}, {&l.Tmp, &d.Tmp}, {&l.Inodes, &d.Inodes},
-		{&l.Output, &d.Output}, {&l.OutputStop, &d.OutputStop}, {&l.Artifact, &d.Artifact}, {&l.ArtifactTotal, &d.ArtifactTotal},
+		{&l.Memory, &d.Memory},
+		{&l.PIDs, &d.PIDs},
+		{&l.Workspace, &d.Workspace},
+		{&l.Tmp, &d.Tmp},
+		{&l.Inodes, &d.Inodes},
+		{&l.Output, &d.Output},
+		{&l.OutputStop, &d.OutputStop},
+		{&l.Artifact, &d.Artifact},
+		{&l.ArtifactTotal, &d.ArtifactTotal},
 	} {
 		if *pair.have == 0 {
 			*pair.have = *pair.want

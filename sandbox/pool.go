@@ -152,7 +152,7 @@ func (p *pool) evict() {
 	}
 	p.mu.Unlock()
 	if victim != nil {
-		victim.Close()
+		victim.shut()
 	}
 }
 
@@ -169,7 +169,7 @@ func (p *pool) lost(session *Session) {
 	}
 	p.mu.Unlock()
 	if found {
-		session.Close()
+		session.shut()
 		p.wake()
 	}
 }
@@ -186,7 +186,7 @@ func (p *pool) drain() {
 	}
 	p.mu.Unlock()
 	for _, session := range old {
-		session.Close()
+		session.shut()
 	}
 	p.wake()
 }
@@ -224,7 +224,7 @@ func (p *pool) retire(now time.Time) {
 	}
 	p.mu.Unlock()
 	for _, session := range old {
-		session.Close()
+		session.shut()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (r ProbeReport) Fallen() int {
 // with small limits, and takes about half a minute. The options' owner gets a
 // suffix, so that running sessions of the same owner are left alone. An error
 // means that the probes could not be run at all.
-func Probe(ctx context.Context, options Options) (ProbeReport, error) {
+func Probe(ctx context.Context, options Options) (report ProbeReport, err error) {
 	options.Owner = probeOwner(options.Owner)
 	options.Sole = false
 	options.Limits = probeLimits()
@@ -56,8 +57,8 @@ func Probe(ctx context.Context, options Options) (ProbeReport, error) {
 	if err != nil {
 		return ProbeReport{}, err
 	}
-	defer box.Close()
-	report := ProbeReport{Runtime: box.options.Runtime, Engine: box.info.ServerVersion, Image: box.image.id}
+	defer func() { err = errors.Join(err, box.Close()) }()
+	report = ProbeReport{Runtime: box.options.Runtime, Engine: box.info.ServerVersion, Image: box.image.id}
 	if err := json.Unmarshal(probeList, &report.Probes); err != nil {
 		return report, fmt.Errorf("read probes: %w", err)
 	}
@@ -125,7 +126,7 @@ func (p *prober) one(ctx context.Context, program Program) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer session.Close()
+	defer session.shut()
 	return session.Run(ctx, program)
 }
 

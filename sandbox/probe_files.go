@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,7 +40,7 @@ func (p *prober) outputs(ctx context.Context) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer session.Close()
+	defer session.shut()
 	made, err := session.Run(ctx, Program{Language: Python, Code: hostileOutputs})
 	if err != nil {
 		return false, "", err
@@ -78,12 +79,12 @@ func (p *prober) outputs(ctx context.Context) (bool, string, error) {
 
 // neighbours is probe 30: a second task finds nothing of the first; a
 // container whose bot has died goes away; another owner's is spared.
-func (p *prober) neighbours(ctx context.Context) (bool, string, error) {
+func (p *prober) neighbours(ctx context.Context) (ok bool, seen string, err error) {
 	first, err := p.session(ctx, "first")
 	if err != nil {
 		return false, "", err
 	}
-	defer first.Close()
+	defer first.shut()
 	if _, err := first.Run(ctx, Program{Language: Bash, Code: "echo probe30 | tee /workspace/probe30 /tmp/probe30 /dev/shm/probe30; (exec -a probe30 sleep 600) & ipcmk -M 4096 || true"}); err != nil {
 		return false, "", err
 	}
@@ -99,12 +100,12 @@ func (p *prober) neighbours(ctx context.Context) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer sibling.Close()
+	defer func() { err = errors.Join(err, sibling.Close()) }()
 	spared, err := sibling.Lease(ctx, LeaseOptions{Task: "probe-sibling"})
 	if err != nil {
 		return false, "", err
 	}
-	defer spared.Close()
+	defer spared.shut()
 	gone, err := p.killBot(ctx)
 	if err != nil {
 		return false, "", err
@@ -124,12 +125,12 @@ func (p *prober) killBot(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer victim.Close()
+	defer victim.shut()
 	started := make(chan struct{})
 	var once bool
 	p.box.tasks.Go(func() {
 		// The verdict does not matter: there is nobody to hear it.
-		victim.Run(ctx, Program{Language: Python, Code: "import time\nprint('on', flush=True)\nwhile True: time.sleep(1)", Output: func(string, []byte) {
+		_, _ = victim.Run(ctx, Program{Language: Python, Code: "import time\nprint('on', flush=True)\nwhile True: time.sleep(1)", Output: func(string, []byte) {
 			if !once {
 				once = true
 				close(started)

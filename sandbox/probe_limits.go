@@ -20,7 +20,7 @@ func (p *prober) forkBomb(ctx context.Context) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer bystander.Close()
+	defer bystander.shut()
 	type ended struct {
 		result Result
 		err    error
@@ -94,7 +94,7 @@ func (p *prober) disk(ctx context.Context) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer func() { session.Close() }()
+	defer func() { session.shut() }()
 	for _, step := range steps {
 		result, err := session.Run(ctx, Program{Language: Python, Code: step.code})
 		if err != nil {
@@ -118,7 +118,7 @@ func (p *prober) disk(ctx context.Context) (bool, string, error) {
 		}
 		ok = ok && written == 0
 		if session.dead != nil {
-			session.Close()
+			session.shut()
 			if session, err = p.session(ctx, "disk"); err != nil {
 				return false, "", err
 			}
@@ -145,7 +145,7 @@ func (p *prober) flood(ctx context.Context) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer session.Close()
+	defer session.shut()
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -174,7 +174,7 @@ func (p *prober) undead(ctx context.Context) (bool, string, error) {
 	if err != nil {
 		return false, "", err
 	}
-	defer session.Close()
+	defer session.shut()
 	code := `import os, signal, time
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
 for _ in range(3):

@@ -131,7 +131,7 @@ func (s *Sandbox) Lease(ctx context.Context, options LeaseOptions) (*Session, er
 	}
 	session.info.Queue = time.Since(asked) - session.waited
 	if err := session.lease(ctx, options.Task); err != nil {
-		session.Close()
+		session.shut()
 		return nil, err
 	}
 	return session, nil
@@ -201,7 +201,7 @@ func (s *Sandbox) Close() error {
 	close(s.done)
 	s.stop()
 	for _, session := range all {
-		session.Close()
+		session.shut()
 	}
 	s.tasks.Wait()
 	return s.engine.Close()

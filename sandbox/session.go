@@ -91,11 +91,11 @@ func (s *Sandbox) start(ctx context.Context, o Options, imageID string) (*Sessio
 	s.mu.Unlock()
 	s.options.Point("container-created")
 	if closed {
-		session.Close()
+		session.shut()
 		return nil, ErrClosed
 	}
 	if err := session.begin(ctx, spec); err != nil {
-		session.Close()
+		session.shut()
 		return nil, err
 	}
 	session.info.Start = time.Since(began)
@@ -273,12 +273,17 @@ func (s *Session) end(why error) {
 
 // Close ends the session: whatever runs in it is killed, and its container is
 // removed soon after. It may be called more than once, and while an operation
-// runs.
+// runs. It never fails.
 func (s *Session) Close() error {
+	s.shut()
+	return nil
+}
+
+func (s *Session) shut() {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return nil
+		return
 	}
 	s.closed = true
 	wire, renamed := s.wire, s.renamed
@@ -288,5 +293,4 @@ func (s *Session) Close() error {
 		wire.Close()
 	}
 	s.sandbox.discard(s.container, renamed)
-	return nil
 }

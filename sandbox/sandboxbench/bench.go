@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +112,7 @@ func (b *bench) session(ctx context.Context, box *sandbox.Sandbox, name string) 
 	if err != nil {
 		return timing{}, err
 	}
-	defer session.Close()
+	defer func() { _ = session.Close() }() // it never fails
 	if name != "a" {
 		if err := session.Put(ctx, "workspace/in/input.csv", int64(len(b.input)), bytes.NewReader(b.input)); err != nil {
 			return timing{}, err
@@ -137,11 +138,11 @@ func (b *bench) session(ctx context.Context, box *sandbox.Sandbox, name string) 
 	}
 	whole := time.Since(began)
 	lines := strings.Fields(strings.TrimSpace(result.Stdout.Head))
-	var own float64
-	if len(lines) > 0 {
-		fmt.Sscan(lines[len(lines)-1], &own)
+	if len(lines) == 0 {
+		return timing{}, errors.New("the program did not say how long it took")
 	}
-	return timing{whole, time.Duration(own * float64(time.Second))}, nil
+	own, err := strconv.ParseFloat(lines[len(lines)-1], 64)
+	return timing{whole, time.Duration(own * float64(time.Second))}, err
 }
 
 func median(values []time.Duration) time.Duration {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -24,7 +25,7 @@ type way struct {
 }
 
 // latency measures every way, interleaved, and prints the table.
-func (b *bench) latency(ctx context.Context, repeats int) error {
+func (b *bench) latency(ctx context.Context, repeats int) (err error) {
 	plain := func(act func(context.Context, string) error) func(context.Context, string) (timing, error) {
 		return func(ctx context.Context, program string) (timing, error) {
 			began := time.Now()
@@ -48,7 +49,7 @@ func (b *bench) latency(ctx context.Context, repeats int) error {
 		if err != nil {
 			return err
 		}
-		defer box.Close()
+		defer func() { err = errors.Join(err, box.Close()) }()
 		ways = append(ways, &way{name: kind.name, once: func(ctx context.Context, program string) (timing, error) {
 			if kind.pool > 0 {
 				if err := settle(ctx, box); err != nil {
@@ -168,13 +169,13 @@ func contains(words []string, word string) bool {
 }
 
 // idle prints the memory of one ready session with its libraries loaded.
-func (b *bench) idle(ctx context.Context) error {
+func (b *bench) idle(ctx context.Context) (err error) {
 	owner := fmt.Sprintf("bench-%d-idle", os.Getpid())
 	box, err := sandbox.New(ctx, sandbox.Options{Owner: owner, Image: b.image, Pool: sandbox.Pool{Size: 1, Max: 1}})
 	if err != nil {
 		return err
 	}
-	defer box.Close()
+	defer func() { err = errors.Join(err, box.Close()) }()
 	if err := settle(ctx, box); err != nil {
 		return err
 	}

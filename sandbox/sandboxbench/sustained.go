@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,14 +16,14 @@ const concurrency = 2
 
 // sustained compares tasks per second, in interleaved rounds, with the pool
 // on. The time to refill and remove is the loop's own: nothing is free.
-func (b *bench) sustained(ctx context.Context, rounds, tasks int) error {
+func (b *bench) sustained(ctx context.Context, rounds, tasks int) (err error) {
 	box, err := sandbox.New(ctx, sandbox.Options{
 		Owner: fmt.Sprintf("bench-%d-rate", os.Getpid()), Image: b.image, Pool: sandbox.Pool{Size: 2, Max: 4},
 	})
 	if err != nil {
 		return err
 	}
-	defer box.Close()
+	defer func() { err = errors.Join(err, box.Close()) }()
 	fmt.Printf("| sustained, %d tasks at %d at a time, tasks/s | docker run --rm | sandpiper, runc | ratio (goal 0.95) |\n|---|---|---|---|\n", tasks, concurrency)
 	for _, program := range []string{"b", "c"} {
 		var theirs, ours, ratios []float64

@@ -28,7 +28,7 @@ func Engine(t testing.TB) Setup {
 	if err != nil {
 		miss(t, err)
 	}
-	defer api.Close()
+	defer func() { _ = api.Close() }()
 	info, err := api.Info(ctx)
 	if err != nil {
 		miss(t, err)
