@@ -257,11 +257,7 @@ func (o *Orchestrator) retryCommand(ctx context.Context, event Event) (Ticket, e
 	if ok, why := o.mayTouch(ctx, event, task); !ok {
 		return o.reply(ctx, event, "", "That task is somebody else's. "+why)
 	}
-	ticket, err := o.again(ctx, task, event.Key, event.Actor)
-	if err != nil || ticket.Refused == nil || event.Inline {
-		return ticket, err
-	}
-	return ticket, nil
+	return o.again(ctx, task, event.Key, event.Actor)
 }
 
 // Retry makes a new task of an ended one: the same request and inputs, asked
@@ -280,7 +276,7 @@ func (o *Orchestrator) Retry(ctx context.Context, id string, actor Actor) (Ticke
 	return o.again(ctx, &task, "retry:"+o.opts.Store.NewID(o.now()), actor)
 }
 
-// again submits an ended task's request once more under a new key.
+// again accepts an ended task's request once more under a new key.
 func (o *Orchestrator) again(ctx context.Context, task *Task, key string, actor Actor) (Ticket, error) {
 	event := task.Event
 	event.Key, event.Received, event.Source = key, o.now(), ""
@@ -291,7 +287,11 @@ func (o *Orchestrator) again(ctx context.Context, task *Task, key string, actor 
 			event.Inputs[i].Blob = task.Inputs[i].Blob
 		}
 	}
-	return o.request(ctx, event)
+	decision, refused := o.permitted(ctx, event, needed(event))
+	if refused != nil {
+		return o.refuse(ctx, event, *refused)
+	}
+	return o.newTask(ctx, event, decision)
 }
 
 // foreign accepts a command of another room as a task and starts it at once.

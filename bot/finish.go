@@ -23,6 +23,12 @@ func (o *Orchestrator) finish(ctx context.Context, id string, outcome Outcome) e
 		if t.State.Final() || t.State == TaskWaiting {
 			return errUnchanged
 		}
+		if outcome.State == TaskWaiting {
+			// Before the question can be seen; until the commit it counts for nothing.
+			o.mu.Lock()
+			o.asking[askedBy(t)] = t.ID
+			o.mu.Unlock()
+		}
 		if err := t.move(outcome.State, o.now(), ""); err != nil {
 			return err
 		}
@@ -42,11 +48,7 @@ func (o *Orchestrator) finish(ctx context.Context, id string, outcome Outcome) e
 // ended does what follows from a commit that ended a task or made it wait.
 func (o *Orchestrator) ended(task *Task) {
 	o.hub.end(task.ID)
-	if task.State == TaskWaiting {
-		o.mu.Lock()
-		o.asking[task.Event.Origin.Conversation] = question{task: task.ID, actor: task.Event.Actor.ID}
-		o.mu.Unlock()
-	} else {
+	if task.State != TaskWaiting {
 		o.forgetQuestion(task)
 	}
 	if len(task.Deleted) > 0 {

@@ -149,12 +149,18 @@ func TestDeletionCancelsWhatRunsAndThenForgets(t *testing.T) {
 
 func TestPurgeReachesEverything(t *testing.T) {
 	const secret = "the-plan-for-acme"
+	var told string
 	g := newGate()
 	w := newWorld(t, func(ctx context.Context, run bot.Run) (bot.Outcome, error) {
 		if run.Task.Event.Text == "runs" {
 			return g.Run(ctx, run)
 		}
 		return quoting(ctx, run)
+	}, func(o *bot.OrchestratorOptions) {
+		o.Purged = func(_ context.Context, scope bot.PurgeScope, tasks []string) error {
+			told = fmt.Sprint(scope.Actor, len(tasks))
+			return nil
+		}
 	})
 	input := w.put(secret + " as a file")
 	gone := w.askWith("c1", "alice", secret, input)
@@ -162,8 +168,8 @@ func TestPurgeReachesEverything(t *testing.T) {
 	w.ask("c3", "alice", "runs")
 	<-g.started
 	n, err := w.Purge(t.Context(), bot.PurgeScope{Actor: "alice"})
-	if err != nil || n != 2 {
-		t.Fatalf("purged %d: %v", n, err)
+	if err != nil || n != 2 || told != "alice2" {
+		t.Fatalf("purged %d, told %q: %v", n, told, err)
 	}
 	if _, err := w.Task(t.Context(), gone.ID); !errors.Is(err, bot.ErrNotFound) {
 		t.Errorf("task: %v", err)

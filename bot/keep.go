@@ -220,6 +220,11 @@ func (o *Orchestrator) Purge(ctx context.Context, scope PurgeScope) (int, error)
 		}
 		gone = append(gone, hashes...)
 	}
+	if o.opts.Purged != nil {
+		if err := o.opts.Purged(ctx, scope, ids); err != nil {
+			return len(ids), fmt.Errorf("purge what was kept of the tasks: %w", err)
+		}
+	}
 	if err := o.dropBlobs(ctx, gone); err != nil {
 		return len(ids), fmt.Errorf("purge: %w", err)
 	}

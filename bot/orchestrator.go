@@ -27,6 +27,9 @@ type OrchestratorOptions struct {
 	Redactor *Redactor
 	// Key signs audit checkpoints; nil: the audit is never pruned.
 	Key ed25519.PrivateKey
+	// Purged lets other rooms erase what they keep of purged tasks, saved
+	// reports for instance; it may be called again for the same. nil: none do.
+	Purged func(ctx context.Context, scope PurgeScope, tasks []string) error
 	// Sink gets every audit entry at least once, in order; nil: none.
 	Sink AuditSink
 
@@ -106,15 +109,16 @@ type Orchestrator struct {
 	mu       sync.Mutex
 	live     map[string]context.CancelCauseFunc // tasks in work
 	reporter map[string]*reporter
-	asking   map[string]question // conversation to the task that waits for an answer
+	asking   map[askKey]string // the task that waits for this person's answer
 	paused   bool
 	readOnly error // why the store cannot commit
 }
 
-// question is a task that waits for its asker.
-type question struct {
-	task  string
-	actor string
+// askKey is who was asked, and where.
+type askKey struct{ conversation, actor string }
+
+func askedBy(t *Task) askKey {
+	return askKey{t.Event.Origin.Conversation, t.Event.Actor.ID}
 }
 
 // errShutdown is the cause that running tasks see when the process ends.
@@ -146,7 +150,7 @@ func New(opts OrchestratorOptions) (*Orchestrator, error) {
 		closing:   make(chan struct{}),
 		live:      map[string]context.CancelCauseFunc{},
 		reporter:  map[string]*reporter{},
-		asking:    map[string]question{},
+		asking:    map[askKey]string{},
 	}
 	o.outbox = newOutbox(o)
 	return o, nil

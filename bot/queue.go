@@ -17,6 +17,7 @@ type item struct {
 	resumed bool
 	tries   int       // attempts in this life that are to be repeated
 	ready   time.Time // not started before
+	again   bool      // was added once more while it ran
 }
 
 // lane holds the tasks of one conversation in their order.
@@ -85,7 +86,8 @@ func (q *queue) release(actor, conversation string) {
 }
 
 // add puts a task into its lane by the order of ids, which is that of time. A
-// task that is known already is left where it is.
+// task that waits already is left where it is; one that runs waits again when
+// its place is given back, for an answer can come before that.
 func (q *queue) add(it *item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +97,11 @@ func (q *queue) add(it *item) {
 		q.lanes[it.conversation] = l
 	}
 	at, known := slices.BinarySearchFunc(l.items, it.id, func(a *item, id string) int { return strings.Compare(a.id, id) })
-	if known || l.busy != nil && l.busy.id == it.id {
+	if known {
+		return
+	}
+	if l.busy != nil && l.busy.id == it.id {
+		l.busy.again = true
 		return
 	}
 	l.items = slices.Insert(l.items, at, it)
@@ -188,7 +194,8 @@ func (q *queue) done(it *item, repeat bool) {
 	if it.scheduled {
 		q.timed--
 	}
-	if repeat {
+	if repeat || it.again {
+		it.again = false
 		l.items = slices.Insert(l.items, 0, it)
 		q.count(it, 1)
 	}

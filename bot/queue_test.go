@@ -108,7 +108,7 @@ func TestTheQueueUnderAnyHistory(t *testing.T) {
 				}
 				waiting[it.id] = it
 				q.add(it)
-				q.add(it) // known already
+				q.add(&item{id: it.id, conversation: it.conversation, actor: it.actor}) // waits already
 			},
 			"start": func(rt *rapid.T) {
 				it, _ := q.next(now)
@@ -180,4 +180,20 @@ func TestTheQueueUnderAnyHistory(t *testing.T) {
 			rt.Fatal("an empty queue is not idle")
 		}
 	})
+}
+
+func TestAnAnswerBeforeThePlaceIsGivenBack(t *testing.T) {
+	q := newQueue(Limits{Running: 1, RunningPerActor: 1})
+	q.add(&item{id: "1", conversation: "c", actor: "a"})
+	it := take(t, q)
+	q.add(&item{id: "1", conversation: "c", actor: "a"}) // it asked, and was answered at once
+	if again, _ := q.next(time.Time{}); again != nil {
+		t.Error("the task runs twice at once")
+	}
+	q.done(it, false)
+	it = take(t, q)
+	q.done(it, false)
+	if !q.idle() {
+		t.Error("it waits for ever")
+	}
 }

@@ -45,7 +45,7 @@ func (o *Orchestrator) resume(t *Task) {
 	case o.opts.Channels[t.Event.Origin.Adapter] == nil:
 	case t.State == TaskWaiting:
 		o.mu.Lock()
-		o.asking[t.Event.Origin.Conversation] = question{task: t.ID, actor: t.Event.Actor.ID}
+		o.asking[askedBy(t)] = t.ID
 		o.mu.Unlock()
 	case t.Event.Kind == EventCommand:
 		o.performSoon(t.ID)

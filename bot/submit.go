@@ -51,6 +51,11 @@ func (o *Orchestrator) request(ctx context.Context, event Event) (Ticket, error)
 	if ticket, ok, err := o.answered(ctx, event); ok || err != nil {
 		return ticket, err
 	}
+	return o.newTask(ctx, event, decision)
+}
+
+// newTask accepts a permitted event as a task of its own.
+func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decision) (Ticket, error) {
 	if !event.Scheduled { // the owner's schedules are bounded where they are made
 		actor, conversation := event.Actor.ID, event.Origin.Conversation
 		if !o.queue.reserve(actor, conversation) {
@@ -217,13 +222,16 @@ func (e *Event) merge(twin Event) bool {
 // person in this conversation; it reports false when there is none.
 func (o *Orchestrator) answered(ctx context.Context, event Event) (Ticket, bool, error) {
 	o.mu.Lock()
-	asked, ok := o.asking[event.Origin.Conversation]
+	asked, ok := o.asking[askKey{event.Origin.Conversation, event.Actor.ID}]
 	o.mu.Unlock()
-	if !ok || asked.actor != event.Actor.ID {
+	if !ok || event.Scheduled {
 		return Ticket{}, false, nil
 	}
 	o.limitInputs(&event)
-	task, err := o.update(ctx, asked.task, func(t *Task, c *Commit) error {
+	task, err := o.update(ctx, asked, func(t *Task, c *Commit) error {
+		if t.State != TaskWaiting {
+			return &TransitionError{What: "task " + t.ID, From: string(t.State), To: string(TaskQueued)}
+		}
 		if err := t.move(TaskQueued, o.now(), "answered"); err != nil {
 			return err
 		}
@@ -252,8 +260,8 @@ func (o *Orchestrator) answered(ctx context.Context, event Event) (Ticket, bool,
 func (o *Orchestrator) forgetQuestion(task *Task) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.asking[task.Event.Origin.Conversation].task == task.ID {
-		delete(o.asking, task.Event.Origin.Conversation)
+	if o.asking[askedBy(task)] == task.ID {
+		delete(o.asking, askedBy(task))
 	}
 }
 

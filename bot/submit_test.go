@@ -243,7 +243,7 @@ func TestRightsAreAskedAgainWhenATaskResumes(t *testing.T) {
 
 func TestAQuestionGoesOnInTheSameTask(t *testing.T) {
 	w := newWorld(t, func(ctx context.Context, run bot.Run) (bot.Outcome, error) {
-		if run.Task.Event.Actor.ID == "alice" && len(run.Task.Answers) == 0 {
+		if run.Task.Event.Text == "sum it" && len(run.Task.Answers) == 0 {
 			return bot.Outcome{State: bot.TaskWaiting, Question: &bot.Question{Text: "Which sheet?", Choices: []string{"A", "B"}}}, nil
 		}
 		if len(run.Task.Answers) == 0 {
@@ -266,6 +266,12 @@ func TestAQuestionGoesOnInTheSameTask(t *testing.T) {
 		t.Error("somebody else answered")
 	}
 	w.settle(other)
+	fired := request("c1", "alice", "a schedule of hers")
+	fired.Scheduled = true
+	if ticket, err := w.Submit(t.Context(), fired); err != nil || ticket.Task == id {
+		t.Errorf("a schedule answered: %+v %v", ticket, err)
+	}
+	w.idle()
 	answer := request("c1", "alice", "B")
 	answer.Inputs = []bot.InputRef{{Name: "more.csv", Ref: "F"}}
 	for i := range 2 {
@@ -276,7 +282,7 @@ func TestAQuestionGoesOnInTheSameTask(t *testing.T) {
 	}
 	task := w.settle(id)
 	w.idle()
-	want := []string{"question: ", "answer: answer to something else", "answer: sheet B more.csv"}
+	want := []string{"question: ", "answer: answer to something else", "answer: answer to a schedule of hers", "answer: sheet B more.csv"}
 	if got := withoutProgress(w.platform.messages()); task.State != bot.TaskDone || !slices.Equal(got, want) {
 		t.Errorf("%s, sent %q", task.State, got)
 	}
