@@ -52,7 +52,7 @@ def gather(figures: Figures, counts: Mapping[str, int], decision: Decision, fact
     """Add the figures of these texts. Texts that do not convert are strays."""
     if decision.convert is None:
         return
-    if not decision.absent.isdisjoint(counts):
+    if any(text in counts for text in decision.absent):
         counts = {t: n for t, n in counts.items() if t not in decision.absent}
     if not counts:
         return

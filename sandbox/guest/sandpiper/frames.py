@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas
 
-from . import decide, grid
+from . import decide, grid, numbers
 from .decide import Decision
 from .notes import render
 from .tables import Table
@@ -36,6 +36,9 @@ def build(table: Table) -> pandas.DataFrame:
 
 
 def _typed(cells: Sequence[str], decision: Decision) -> pandas.Series:
+    quick = _quick(cells, decision)
+    if quick is not None:
+        return quick
     values = {text: _value(text, decision) for text in set(cells)}
     column = [values[text] for text in cells]
     if decision.type == decide.INTEGER:
@@ -47,6 +50,18 @@ def _typed(cells: Sequence[str], decision: Decision) -> pandas.Series:
     if decision.type in (decide.DATE, decide.DATETIME) and decision.convert is not None:
         return _times(column)
     return pandas.Series(column, dtype=object)
+
+
+def _quick(cells: Sequence[str], decision: Decision) -> pandas.Series | None:
+    """A block of plainly written numbers, none missing; None where it is not."""
+    if decision.marks != numbers.Marks() or decision.type not in (decide.INTEGER, decide.NUMBER) or decision.unit:
+        return None
+    try:
+        if decision.type == decide.INTEGER:
+            return pandas.Series(list(map(int, cells)), dtype="Int64")
+        return pandas.Series(list(map(float, cells)), dtype="float64")
+    except ValueError:
+        return None
 
 
 def _value(text: str, decision: Decision) -> Any:

@@ -42,12 +42,31 @@ class Tally:
 
 
 @dataclass(slots=True)
+class Flat:
+    """A rectangle of cells in memory, row after row."""
+
+    cells: list[str]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.cells) // self.width
+
+    def row(self, i: int) -> list[str]:
+        return self.cells[i * self.width : (i + 1) * self.width]
+
+    def rows(self) -> Iterator[list[str]]:
+        """Its rows, one by one."""
+        return (self.row(i) for i in range(len(self)))
+
+
+@dataclass(slots=True)
 class Grid:
     """A source of rows with its layout found."""
 
     source: Callable[[], Iterator[list[str]]]
     layout: layouts.Layout
     keep: list[int] = field(default_factory=list)  # columns to keep, by index
+    flat: Flat | None = None  # the same rows, where they are in memory as a rectangle
     literal: bool = False  # every row is data: nothing is a footer, a total, a blank
 
     @property
@@ -56,8 +75,15 @@ class Grid:
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
         """Blocks of columns, each column a sequence of cells' texts."""
-        width = self.layout.width
-        size = max(50, BLOCK_CELLS // max(1, width))
+        blocks = self._flat_blocks(tally, self.flat) if self.flat is not None else self._row_blocks(tally)
+        for block in blocks:
+            if block and len(block[0]):
+                tally.blocks += 1
+                tally.rows += len(block[0])
+                yield block if len(self.keep) == self.layout.width else [block[j] for j in self.keep]
+
+    def _row_blocks(self, tally: Tally) -> Iterator[Block]:
+        size = self._block_rows()
         rows = islice(self.source(), self.layout.first, None)
         held: list[list[str]] = []
         line = self.layout.first
@@ -65,48 +91,50 @@ class Grid:
             fresh = list(islice(rows, size))
             last = len(fresh) < size
             chunk, held = (held + fresh, []) if held else (fresh, [])
-            if self.literal:
-                chunk = list(chunk)
-            elif last:
-                cut = self._footer(chunk)
-                tally.footer += sum(1 for row in chunk[len(chunk) - cut :] if any(row))
-                chunk = chunk[: len(chunk) - cut]
-            else:
-                chunk, held = chunk[:-_TAIL], chunk[-_TAIL:]
-            block = self._columns(chunk, tally, line, last)
+            if not self.literal:
+                if last:
+                    chunk = chunk[: len(chunk) - self._footer(chunk[:200], chunk[-_TAIL:], tally)]
+                else:
+                    chunk, held = chunk[:-_TAIL], chunk[-_TAIL:]
+            mended = self._mend(chunk, tally, line) if set(map(len, chunk)) - {self.layout.width} else chunk
             line += len(chunk)
-            if block and len(block[0]):
-                tally.blocks += 1
-                tally.rows += len(block[0])
-                yield block if len(self.keep) == width else [block[j] for j in self.keep]
+            if mended:
+                yield self._clean(list(zip(*mended, strict=True)), tally, last)
             if last:
                 return
 
-    def _footer(self, chunk: list[list[str]]) -> int:
-        sample = chunk[:200]
-        fills = sorted(sum(1 for cell in row if cell) for row in sample)
-        usual = fills[len(fills) * 3 // 4] if fills else 0
-        return totals.footer(chunk[-_TAIL:], usual)
+    def _flat_blocks(self, tally: Tally, flat: Flat) -> Iterator[Block]:
+        size, width, first, end = self._block_rows(), flat.width, self.layout.first, len(flat)
+        sample = [flat.row(i) for i in range(first, min(end, first + 200))]
+        end -= self._footer(sample, [flat.row(i) for i in range(max(first, end - _TAIL), end)], tally)
+        for start in range(first, end, size):
+            stop = min(end, start + size)
+            block: Block = [flat.cells[start * width + j : stop * width : width] for j in range(width)]
+            yield self._clean(block, tally, last=stop == end)
 
-    def _columns(self, chunk: list[list[str]], tally: Tally, line: int, last: bool) -> Block:
-        width = self.layout.width
-        if set(map(len, chunk)) - {width}:
-            chunk = self._mend(chunk, tally, line)
-        if not chunk:
-            return []
-        block: Block = list(zip(*chunk, strict=True))
-        drop: set[int] = set()
-        if not self.literal:
-            drop = self._not_data(block, chunk, tally)
-            found = totals.find(block, last)
-            tally.totals += len(found - drop)
-            drop |= found
-            for j in range(width) if len(self.keep) < width <= MAX_COLUMNS else ():
-                if j not in self.keep:
-                    tally.unnamed += sum(1 for cell in block[j] if cell)
+    def _block_rows(self) -> int:
+        return max(50, BLOCK_CELLS // max(1, self.layout.width))
+
+    def _footer(self, sample: Sequence[Sequence[str]], tail: Sequence[Sequence[str]], tally: Tally) -> int:
+        """How many rows of the tail are below the table; counts those that say something."""
+        fills = sorted(sum(1 for cell in row if cell) for row in sample)
+        cut = totals.footer(tail, fills[len(fills) * 3 // 4]) if fills else 0
+        tally.footer += sum(1 for row in tail[len(tail) - cut :] if any(row))
+        return cut
+
+    def _clean(self, block: Block, tally: Tally, last: bool) -> Block:
+        """Leave out what is no row of the table."""
+        if self.literal:
+            return block
+        drop = self._not_data(block, tally)
+        found = totals.find(block, last)
+        tally.totals += len(found - drop)
+        drop |= found
+        if len(self.keep) < self.layout.width <= MAX_COLUMNS:
+            kept = set(self.keep)
+            tally.unnamed += sum(1 for j, column in enumerate(block) if j not in kept for cell in column if cell)
         if drop:
-            chunk = [row for i, row in enumerate(chunk) if i not in drop]
-            block = list(zip(*chunk, strict=True)) if chunk else []
+            block = [[cell for i, cell in enumerate(column) if i not in drop] for column in block]
         return block
 
     def _mend(self, chunk: list[list[str]], tally: Tally, line: int) -> list[list[str]]:
@@ -128,16 +156,18 @@ class Grid:
             result.append(row)
         return result
 
-    def _not_data(self, block: Block, chunk: list[list[str]], tally: Tally) -> set[int]:
+    def _not_data(self, block: Block, tally: Tally) -> set[int]:
         """Blank rows and repeats of the header."""
         drop: set[int] = set()
         if "" in block[0]:
-            blank = {i for i, row in enumerate(chunk) if not row[0] and not any(cell.strip() for cell in row)}
+            starts = [i for i, cell in enumerate(block[0]) if not cell]
+            blank = {i for i in starts if not any(column[i].strip() for column in block)}
             tally.blank += len(blank)
             drop |= blank
         header = self.layout.header
         if header and header[0] in block[0]:
-            repeats = {i for i, row in enumerate(chunk) if row[0] == header[0] and [c.strip() for c in row] == header}
+            starts = [i for i, cell in enumerate(block[0]) if cell == header[0]]
+            repeats = {i for i in starts if [column[i].strip() for column in block] == header}
             tally.headers += len(repeats)
             drop |= repeats
         return drop

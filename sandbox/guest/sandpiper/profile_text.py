@@ -104,7 +104,9 @@ def _column(column: dict[str, Any], values: str) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.2f}".removesuffix(".00") if abs(value) >= 1e6 else f"{value:,.10g}"
 
 
 def _mask(text: str) -> str:

@@ -46,10 +46,7 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
         notes.append(Note("stray_quotes"))
     small = 0 <= source.size <= _KEEP_BYTES
     if small:
-        kept = _kept(source, charset, form)
-        if not kept:
-            raise Refusal("blank")
-        body = grid.open_grid(lambda: iter(kept), form.width)
+        body = _open_kept(source, charset, form)
     else:
         body = grid.open_grid(lambda: _rows(source, charset, form), form.width)
     kind = "tsv" if form.delimiter == "\t" else "csv"
@@ -64,11 +61,41 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
     return table
 
 
-def _kept(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> list[list[str]]:
-    """All rows of a small source, parsed in one go."""
+def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> grid.Grid:
+    """A small source, read once and kept."""
     text = source.data().decode(charset.codec, errors="replace")
+    flat = _rectangle(text, form)
+    if flat is not None:
+        body = grid.open_grid(flat.rows, form.width)
+        body.flat = flat if body.layout.width == flat.width else None
+        return body
+    kept = _kept(text, form)
+    if not kept:
+        raise Refusal("blank")
+    return grid.open_grid(lambda: iter(kept), form.width)
+
+
+def _rectangle(text: str, form: dialect.Dialect) -> grid.Flat | None:
+    """The cells of a text without quotes and with as many in each line; else None.
+
+    That is what most programs write, and splitting it whole takes half the time.
+    """
+    mark = form.delimiter
+    if form.skip or not mark or form.quote in text or f"{mark} " in text:
+        return None
+    text = text.replace("\r\n", "\n").removesuffix("\n")
+    if "\r" in text or "\n\n" in text:
+        return None
+    counts = {line.count(mark) for line in text.split("\n")}
+    if len(counts) != 1 or counts == {0}:
+        return None
+    return grid.Flat(text.replace("\n", mark).split(mark), counts.pop() + 1)
+
+
+def _kept(text: str, form: dialect.Dialect) -> list[list[str]]:
+    """All rows of a text, parsed in one go."""
     if form.skip or not form.delimiter:
-        return list(_rows(from_bytes(source.name, text.encode("utf-8")), charsets.UTF8, form))
+        return list(_rows(from_bytes("", text.encode("utf-8")), charsets.UTF8, form))
     return list(_reader(io.StringIO(text, newline=""), form))
 
 

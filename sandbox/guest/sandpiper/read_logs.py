@@ -67,6 +67,8 @@ def detect(lines: list[str]) -> Form | None:
     if not filled:
         return None
     for form in _FORMS:
+        if not any(form.pattern.fullmatch(line) for line in filled[:20]):
+            continue
         matched = sum(1 for line in filled if form.pattern.fullmatch(line))
         first = form.pattern.fullmatch(filled[0]) is not None
         if matched >= _ENOUGH * len(filled) or (form.continued and first and matched >= 2 and matched >= 0.1 * len(filled)):

@@ -192,7 +192,7 @@ def without_collector() -> Iterator[None]:
 def _column_profile(column: Evidence, decision: Decision, found: Figures) -> dict[str, Any]:
     kind = decision.type
     result: dict[str, Any] = {"name": column.name, "type": kind, "missing": decision.missing}
-    absent = sum(1 for t in column.counts if t in decision.absent)
+    absent = sum(1 for t in decision.absent if t in column.counts)
     result["distinct"] = found.distinct if found.distinct else column.distinct() - absent
     if kind in (decide.INTEGER, decide.NUMBER) and found.values:
         if decision.summable:

@@ -20,6 +20,7 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _LABEL_COLUMNS = 5
+_TAIL = 200  # rows at the end of a column of numbers in which a label is looked for
 
 
 def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
@@ -28,7 +29,7 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         return set()
     found: set[int] = set()
     for j, column in enumerate(columns[:_LABEL_COLUMNS]):
-        low = "\n".join(column).lower()
+        low = "\n".join(column if not column[0][:1].isdigit() else column[-_TAIL:]).lower()
         if not any(hint in low for hint in (_ASCII_HINTS if low.isascii() else _HINTS)):
             continue
         labels = [i for i, cell in enumerate(column) if len(cell) < 60 and _LABEL.fullmatch(cell.strip())]
