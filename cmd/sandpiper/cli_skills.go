@@ -13,6 +13,9 @@ import (
 type skillsCmd struct {
 	List skillsListCmd `cmd:"" help:"List the skills."`
 	Show skillsShowCmd `cmd:"" help:"Print one skill."`
+	Lint skillsLintCmd `cmd:"" help:"Check format, size, links and scripts of skills."`
+	Test skillsTestCmd `cmd:"" help:"Run the evals of skills in the sandbox."`
+	New  skillsNewCmd  `cmd:"" help:"Begin a skill."`
 }
 
 // loadSkills loads the catalogue that the configuration names. Saved skills

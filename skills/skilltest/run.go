@@ -140,7 +140,9 @@ func (o Options) execute(ctx context.Context, session Session, s skills.Skill, e
 	if err := send(ctx, session, s); err != nil {
 		return nil, err
 	}
-	code := fmt.Sprintf("import runpy\nrunpy.run_path(%q, run_name='__main__')\n", path.Join("/skills", s.Name, s.Run))
+	program := path.Join("/skills", s.Name, s.Run)
+	// As its author runs it by hand: argv and the script's folder are its own.
+	code := fmt.Sprintf("import runpy, sys\nsys.argv = [%q]\nsys.path.insert(0, %q)\n_ = runpy.run_path(%q, run_name='__main__')\n", program, path.Dir(program), program)
 	result, err := session.Run(ctx, sandbox.Program{Language: sandbox.Python, Code: code})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", s.Run, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,44 @@ expect:
 	var table strings.Builder
 	require.NoError(t, report.Table(&table))
 	require.Contains(t, table.String(), "2 passed, 3 failed, 0 skipped")
+}
+
+// asker is a model that answers as it is told.
+type asker map[string]skilltest.Answered
+
+func (a asker) Ask(_ context.Context, skill, request string, inputs map[string][]byte) (skilltest.Answered, error) {
+	answered, ok := a[request]
+	if !ok || skill != "letters" || string(inputs["who.txt"]) != "Ann" {
+		return skilltest.Answered{CostUSD: 0.5}, errors.New("no answer")
+	}
+	return answered, nil
+}
+
+func TestSkillsThatNeedAModelAreAskedOfOneWithItsCost(t *testing.T) {
+	input := "inputs: [{name: who.txt, text: Ann}]\n"
+	list := eval(t, map[string]string{
+		"letters/SKILL.md":           "---\nname: letters\ndescription: Writes letters, for a test. Use when testing.\n---\n# Letters\n",
+		"letters/evals/a-good.yaml":  "request: write\n" + input + "expect:\n  answer: {contains: [Dear Ann]}\n  files: [{name: letter.md, contains: [Ann], figures: [{after: owe, equals: 7}]}]\n",
+		"letters/evals/b-wrong.yaml": "request: shout\n" + input + "expect:\n  answer: {contains: [Dear Ann]}\n",
+		"letters/evals/c-no.yaml":    "request: refuse\n" + input + "expect:\n  refused: cannot\n",
+		"letters/evals/d-none.yaml":  "request: nothing\n" + input + "expect:\n  refused: cannot\n",
+	})
+	model := asker{
+		"write":  {Message: "Dear Ann", Files: map[string][]byte{"letter.md": []byte("Ann, you owe 7 cups.")}, CostUSD: 0.0123},
+		"shout":  {Message: "ANN", CostUSD: 0.01},
+		"refuse": {Refused: "I cannot write that."},
+	}
+	report, err := skilltest.Run(t.Context(), skilltest.Options{Skills: list, Lease: lessor(t), Now: time.Now, Asker: model})
+	require.NoError(t, err)
+	require.True(t, report.Results[0].Passed(), report.Results[0].Failures)
+	require.InDelta(t, 0.0123, report.Results[0].CostUSD, 1e-9)
+	require.Contains(t, report.Results[1].Failures[0], "does not contain 'Dear Ann'")
+	require.True(t, report.Results[2].Passed(), report.Results[2].Failures)
+	require.Contains(t, report.Results[3].Failures[0], "no answer")
+	var table strings.Builder
+	require.NoError(t, report.Table(&table))
+	require.Contains(t, table.String(), "$0.0123")
+	require.Contains(t, table.String(), "2 passed, 2 failed, 0 skipped, $0.5223")
 }
 
 func TestScriptsThatDoNotParseOrImportWhatIsAbsentAreNamed(t *testing.T) {
