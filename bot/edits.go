@@ -28,6 +28,12 @@ func (o *Orchestrator) edited(ctx context.Context, event Event) (Ticket, error) 
 				return errUnchanged
 			}
 			t.Event.Text = event.Text
+			if len(event.Inputs) > 0 {
+				// The text brings its files with it (fenced blocks, links).
+				t.Event.Inputs = event.Inputs
+				o.limitInputs(&t.Event)
+			}
+			t.Expanded = false // its words may name other files now
 			t.Title = title(t.Event)
 			return nil
 		})
