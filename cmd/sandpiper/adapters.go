@@ -28,8 +28,8 @@ func (a *app) openGitHub() error {
 	adapter, err := github.New(github.Options{
 		Secrets: a.githubSecrets, AppID: id, AppKey: []byte(secrets.GitHubAppKey.Reveal()), APIURL: a.loaded.Addresses.GitHubAPI,
 		Handle: set.Handle, Repositories: set.Repositories, MinPermission: set.MinPermission, Outsiders: set.Outsiders,
-		Catchup:    set.Catchup.Std(),
-		Artifacts:  github.Artifacts{Branch: set.Artifacts.Branch, Repository: set.Artifacts.Repository},
+		Label: set.Label, Catchup: set.Catchup.Std(),
+		Artifacts:  github.Artifacts{Branch: set.Artifacts.Branch, Repository: set.Artifacts.Repository, Keep: a.loaded.Retention.Tasks.Std()},
 		Limits:     github.Limits{Input: int64(a.loaded.Limits.Input)},
 		AllowHosts: a.loaded.Fetch.AllowHosts, MarkerKey: a.identity.marker,
 		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.log,

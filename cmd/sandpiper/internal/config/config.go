@@ -137,6 +137,7 @@ type GitHub struct {
 	Repositories  []string        `yaml:"repositories"` // owner/name or owner/*; empty means none
 	MinPermission string          `yaml:"min_permission"`
 	Outsiders     string          `yaml:"outsiders"` // silent, reply
+	Label         string          `yaml:"label"`     // makes an issue's text a request; empty: none does
 	Catchup       Duration        `yaml:"catchup"`
 	Artifacts     GitHubArtifacts `yaml:"artifacts"`
 }
