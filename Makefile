@@ -38,6 +38,20 @@ gallery: ## draw the charts that are hard to draw, with a contact sheet, into ou
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
+bench: ## times and rates beside `docker run --rm`, on this machine
+	go run ./sandbox/sandboxbench
+
+soak: ## 500 tasks with cancels, limits and restarts of a private engine (root)
+	SANDPIPER_SOAK=500 go test -count=1 -timeout 120m -v -run TestSoak ./sandbox
+
+fuzz: ## half a minute for each fuzz test of the guest's protocol
+	@for f in FuzzHost FuzzFrame FuzzCleaner FuzzUnsafeName FuzzGuest; do go test ./sandbox -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s || exit 1; done
+
+gvisor: ## build bin/runsc, gVisor's runtime, and say how to register it
+	@mkdir -p bin
+	cd deploy/gvisor && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o $(CURDIR)/bin/runsc gvisor.dev/gvisor/runsc
+	@echo; sed -n '/register it/,/no restart/p' deploy/gvisor/README.md
+
 crash: ## kill the core 300 times, then the binary with its containers 300 times, and count what is left (an hour)
 	CRASH_KILLS=300 go test -count=1 -timeout 30m -v -run TestKilledAnywhere ./integrations/testadapter
 	BINARY_KILLS=300 go test -count=1 -timeout 180m -v -run TestKilledAnywhere ./cmd/sandpiper

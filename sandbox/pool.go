@@ -33,7 +33,7 @@ type grant struct {
 
 const (
 	poolTick     = 5 * time.Second
-	settled      = 150 * time.Millisecond // without a lease, before preloading begins
+	settled      = 400 * time.Millisecond // without a lease, before preloading begins
 	shrinkAfter  = 2 * time.Minute        // without a miss
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
@@ -60,12 +60,12 @@ func (p *pool) take(ctx context.Context) (*Session, error) {
 		session.info.Warm = true
 		return session, nil
 	}
-	if size := p.sandbox.options.Pool.Size; size > 0 {
+	wait := make(chan grant, 1)
+	p.waiting = append(p.waiting, wait)
+	if p.sandbox.options.Pool.Size > 0 && len(p.waiting) > p.starting {
 		p.target = min(p.target+1, p.sandbox.options.Pool.Max)
 		p.missed = time.Now()
 	}
-	wait := make(chan grant, 1)
-	p.waiting = append(p.waiting, wait)
 	p.mu.Unlock()
 	p.wake()
 	began := time.Now()

@@ -30,8 +30,8 @@ def main():
     supervisor = Supervisor()
     try:
         supervisor.serve()
-    except (frames.Broken, files.Refused) as error:
-        frames.send(1, frames.TROUBLE, {"reason": str(error)[:500]})
+    except Exception as error:  # whatever went wrong, the session is over and the host is told
+        frames.send(1, frames.TROUBLE, {"reason": f"{type(error).__name__}: {error}"[:500]})
     os._exit(0)
 
 

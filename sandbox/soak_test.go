@@ -1,0 +1,269 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	"github.com/sandpiper-bot/sandpiper/sandbox"
+	"github.com/sandpiper-bot/sandpiper/sandbox/sandboxtest"
+)
+
+// privateEngine is a dockerd of the test's own: data root, exec root, socket
+// and containerd, so that restarting it disturbs nobody.
+type privateEngine struct {
+	folder  string
+	address string
+	command *exec.Cmd
+}
+
+// startEngine starts one, or skips where we may not.
+func startEngine(t *testing.T) *privateEngine {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: a private engine needs root")
+	}
+	for _, program := range []string{"dockerd", "containerd"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("skipped: no %s here", program)
+		}
+	}
+	folder, err := os.MkdirTemp("", "soak")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &privateEngine{folder: folder, address: "unix://" + filepath.Join(folder, "docker.sock")}
+	t.Cleanup(func() {
+		e.stop(t)
+		if err := os.RemoveAll(folder); err != nil {
+			t.Errorf("the engine left files that cannot be removed: %v", err)
+		}
+	})
+	e.start(t)
+	return e
+}
+
+func (e *privateEngine) start(t *testing.T) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(e.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	driver := "overlay2"
+	if shared, err := docker(t).Info(t.Context()); err == nil {
+		driver = shared.Driver // what works on this machine's file system
+	}
+	path := func(name string) string { return filepath.Join(e.folder, name) }
+	e.command = exec.Command("dockerd", "--data-root", path("data"), "--exec-root", path("exec"), "--pidfile", path("pid"),
+		"--host", e.address, "--storage-driver", driver, "--bridge", "none", "--iptables=false", "--ip-masq=false", "--config-file", path("none.json"))
+	if err := os.WriteFile(path("none.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.command.Stdout, e.command.Stderr = log, log
+	if err := e.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	api := e.client(t)
+	defer api.Close()
+	for range 600 {
+		if _, err := api.Ping(t.Context()); err == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	text, _ := os.ReadFile(path("log"))
+	t.Fatalf("the private engine did not start:\n%s", text[max(0, len(text)-2000):])
+}
+
+func (e *privateEngine) stop(t *testing.T) {
+	t.Helper()
+	if e.command == nil {
+		return
+	}
+	if err := e.command.Process.Signal(os.Interrupt); err != nil {
+		t.Errorf("stop engine: %v", err)
+	}
+	e.command.Wait() // it ends with the signal's status
+	e.command = nil
+}
+
+func (e *privateEngine) client(t *testing.T) *client.Client {
+	t.Helper()
+	api, err := client.NewClientWithOpts(client.WithHost(e.address), client.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// load copies the image from the shared engine.
+func (e *privateEngine) load(t *testing.T, name string) {
+	t.Helper()
+	saved, err := docker(t).ImageSave(t.Context(), []string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
+	if _, err := sandbox.Import(t.Context(), sandbox.ImportOptions{Engine: e.address, Tar: saved}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSoak runs tasks in a row with cancels, timeouts, memory kills, abandoned
+// sessions and restarts of the engine mixed in. Afterwards nothing is left:
+// containers, goroutines, descriptors, temporary files, memory. The long form
+// is `make soak` (SANDPIPER_SOAK=500).
+func TestSoak(t *testing.T) {
+	setup := sandboxtest.Engine(t)
+	tasks := 24
+	if text := os.Getenv("SANDPIPER_SOAK"); text != "" {
+		tasks, _ = strconv.Atoi(text)
+	}
+	engine := startEngine(t)
+	engine.load(t, setup.Image)
+	owner := sandboxtest.Owner(t)
+	t.Setenv("TMPDIR", t.TempDir()) // so that only our own temporary files are counted
+	before := measure()
+	box, err := sandbox.New(t.Context(), sandbox.Options{
+		Owner: owner, Sole: true, Engine: engine.address, Image: setup.Image, Limits: smallLimits(), Preload: []string{},
+		Pool: sandbox.Pool{Size: 1, Max: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[sandbox.Verdict]int{}
+	restarts, refused := 0, 0
+	for i := range tasks {
+		if i%max(8, tasks/10) == 7 {
+			engine.stop(t)
+			if _, err := box.Lease(t.Context(), sandbox.LeaseOptions{}); err == nil {
+				t.Error("a session from an engine that is away")
+			}
+			refused++
+			engine.start(t)
+			restarts++
+		}
+		verdicts[soakTask(t, box, i)]++
+	}
+	if err := box.Close(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d tasks, %d restarts, verdicts %v", tasks, restarts, verdicts)
+	for _, want := range []sandbox.Verdict{sandbox.OK, sandbox.Wall, sandbox.OOM, sandbox.Cancelled, sandbox.Exit} {
+		if verdicts[want] == 0 {
+			t.Errorf("no program ended as %s", want)
+		}
+	}
+	nothingLeft(t, engine, owner, before)
+}
+
+// soakTask leases, runs one of several programs, and ends the session. After a
+// restart the pool may hand out a session that is just dying: the task is
+// tried again, as the bot would.
+func soakTask(t *testing.T, box *sandbox.Sandbox, i int) sandbox.Verdict {
+	t.Helper()
+	for range 20 {
+		session, err := box.Lease(t.Context(), sandbox.LeaseOptions{Task: fmt.Sprintf("soak-%d", i)})
+		if err != nil {
+			time.Sleep(500 * time.Millisecond)
+			continue
+		}
+		verdict := soakProgram(t, session, i)
+		session.Close()
+		if verdict != sandbox.Engine {
+			return verdict
+		}
+	}
+	t.Errorf("task %d found no session", i)
+	return sandbox.Engine
+}
+
+func soakProgram(t *testing.T, session *sandbox.Session, i int) sandbox.Verdict {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	program := sandbox.Program{Language: sandbox.Python, Wall: 10 * time.Second}
+	switch i % 6 {
+	case 0:
+		program.Code = "open('out/a', 'w').write('x' * 100000)"
+	case 1:
+		program.Code, program.Wall = "while True: pass", 200*time.Millisecond
+	case 2:
+		program.Code = "block = b'x' * (1 << 30)"
+	case 3:
+		program.Code = "print('on')\nimport time\nwhile True: time.sleep(1)"
+		program.Output = func(string, []byte) { cancel() }
+	case 4:
+		program.Language, program.Code = sandbox.Bash, "sleep 1000 & exit 3"
+	case 5:
+		program.Code = fmt.Sprintf("print('%d' * 300000)", rand.IntN(10))
+	}
+	got, err := session.Run(ctx, program)
+	if err != nil {
+		return sandbox.Engine
+	}
+	if i%6 == 0 && got.Verdict == sandbox.OK {
+		_, err := session.Collect(t.Context(), sandbox.CollectOptions{Store: func(_ string, _ int64, content io.Reader) error {
+			_, err := io.Copy(io.Discard, content)
+			return err
+		}})
+		if err != nil {
+			return sandbox.Engine
+		}
+	}
+	return got.Verdict
+}
+
+// footprint is what a process holds.
+type footprint struct {
+	goroutines, descriptors, temporary int
+	heap                               uint64
+}
+
+func measure() footprint {
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	descriptors, _ := os.ReadDir("/proc/self/fd")
+	temporary, _ := os.ReadDir(os.TempDir())
+	return footprint{runtime.NumGoroutine(), len(descriptors), len(temporary), memory.HeapAlloc}
+}
+
+func nothingLeft(t *testing.T, engine *privateEngine, owner string, before footprint) {
+	t.Helper()
+	api := engine.client(t)
+	defer api.Close()
+	left, err := api.ContainerList(t.Context(), container.ListOptions{All: true})
+	if err != nil || len(left) != 0 {
+		t.Errorf("containers left of %s: %d, %v", owner, len(left), err)
+	}
+	api.Close()
+	var after footprint
+	var tries atomic.Int32
+	eventually(t, "goroutines and descriptors are as before", func() bool {
+		after = measure()
+		return after.goroutines <= before.goroutines+2 && after.descriptors <= before.descriptors+2 || tries.Add(1) > 50
+	})
+	if after.goroutines > before.goroutines+2 || after.descriptors > before.descriptors+2 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	if after.temporary > before.temporary {
+		t.Errorf("%d temporary files left", after.temporary-before.temporary)
+	}
+	if after.heap > before.heap+32<<20 {
+		t.Errorf("heap grew from %d to %d bytes", before.heap, after.heap)
+	}
+}
