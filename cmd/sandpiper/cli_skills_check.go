@@ -25,10 +25,11 @@ import (
 // skillsOwner names the containers of lint and test.
 const skillsOwner = "skills-test"
 
-// lessor connects to the sandbox for lint and test; close ends its sessions.
-func lessor(ctx context.Context, loaded *config.Loaded) (lease func(context.Context, string) (skilltest.Session, error), closing func() error, err error) {
+// lessor connects to the sandbox for lint and test, with ready sessions kept
+// for what comes next; closing ends them all.
+func lessor(ctx context.Context, loaded *config.Loaded, ready int) (lease func(context.Context, string) (skilltest.Session, error), closing func() error, err error) {
 	options := sandboxOptions(loaded)
-	options.Owner, options.Pool = skillsOwner, sandbox.Pool{Size: 1}
+	options.Owner, options.Pool = skillsOwner, sandbox.Pool{Size: ready}
 	box, err := sandbox.New(ctx, options)
 	if err != nil {
 		return nil, nil, sandboxFault(err)
@@ -74,26 +75,17 @@ func (c *skillsLintCmd) Run(e *env) error {
 	}
 	list := catalogue.List()
 	found := catalogue.Problems()
-	lease, closing, unavailable := lessor(e.ctx(), loaded)
-	if unavailable != nil {
-		fmt.Fprintf(e.err, "sandpiper: note: the scripts are not looked at: %s\n", term.Line(unavailable.Error()))
-	} else {
-		defer func() {
-			if err := closing(); err != nil {
-				fmt.Fprintln(e.err, "sandpiper: "+term.Line(err.Error()))
-			}
-		}()
-	}
 	for _, s := range list {
 		found = append(found, skills.Lint(s)...)
-		if unavailable == nil {
-			inScripts, err := lintScripts(e.ctx(), lease, s)
-			if err != nil {
-				return err
-			}
-			found = append(found, inScripts...)
-		}
 	}
+	inScripts, err := lintScripts(e.ctx(), loaded, list)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Status == fault.Missing {
+		fmt.Fprintf(e.err, "sandpiper: note: the scripts are not looked at: %s\n", term.Line(err.Error()))
+	} else if err != nil {
+		return err
+	}
+	found = append(found, inScripts...)
 	return c.show(e, list, found)
 }
 
@@ -111,13 +103,26 @@ func (c *skillsLintCmd) catalogue(loaded *config.Loaded) (*skills.Catalogue, err
 	return catalogue, nil
 }
 
-func lintScripts(ctx context.Context, lease func(context.Context, string) (skilltest.Session, error), s skills.Skill) (found []skills.Problem, err error) {
-	session, err := lease(ctx, "lint-"+s.Name)
+// lintScripts looks at the scripts of all skills in one session: none is run.
+func lintScripts(ctx context.Context, loaded *config.Loaded, list []skills.Skill) (found []skills.Problem, err error) {
+	lease, closing, err := lessor(ctx, loaded, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closing()) }()
+	session, err := lease(ctx, "lint")
 	if err != nil {
 		return nil, sandboxFault(err)
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	return skilltest.LintScripts(ctx, session, s)
+	for _, s := range list {
+		one, err := skilltest.LintScripts(ctx, session, s)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one...)
+	}
+	return found, nil
 }
 
 func (c *skillsLintCmd) show(e *env, list []skills.Skill, found []skills.Problem) error {
@@ -175,7 +180,7 @@ func (c *skillsTestCmd) Run(e *env) error {
 		}
 		list = []skills.Skill{one}
 	}
-	lease, closing, err := lessor(e.ctx(), loaded)
+	lease, closing, err := lessor(e.ctx(), loaded, 1)
 	if err != nil {
 		return err
 	}
