@@ -37,6 +37,7 @@ func (a *app) openGitHub() error {
 	if err != nil {
 		return &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
 	}
+	a.github = adapter
 	a.channels[github.Name] = adapter
 	a.sources = append(a.sources, adapter)
 	a.webhooks["POST /webhooks/github"] = adapter.Webhook()

@@ -33,6 +33,7 @@ func (a *app) register(s *control.Server) {
 	a.registerSchedules(s)
 	a.registerAudit(s)
 	a.registerSandbox(s)
+	a.registerDoctor(s)
 }
 
 func (a *app) putBlob(ctx context.Context, content io.Reader) (bot.Blob, error) {

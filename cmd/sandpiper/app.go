@@ -21,6 +21,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/lifecycle"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 	"github.com/sandpiper-bot/sandpiper/integrations/testadapter"
 	"github.com/sandpiper-bot/sandpiper/schedules"
@@ -52,6 +53,7 @@ type app struct {
 	channels     map[string]bot.Channel // by adapter
 	sources      []bot.Source           // run by serve alone
 	slack        *slack.Adapter         // nil where it is not configured
+	github       *github.Adapter        // likewise
 	runner       *agent.Agent
 	reports      *saved.Store
 	policy       bot.Policy

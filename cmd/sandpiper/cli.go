@@ -45,6 +45,7 @@ type cli struct {
 	Purge     purgeCmd     `cmd:"" help:"Forget what belongs to an actor, a conversation or a task."`
 	Backup    backupCmd    `cmd:"" help:"Write a consistent copy of the data folder, also while it is in use."`
 	Restore   restoreCmd   `cmd:"" help:"Put a backup into an empty data folder."`
+	Doctor    doctorCmd    `cmd:"" help:"Check everything that sandpiper needs, and say what to do."`
 	Conf      configCmd    `cmd:"" name:"config" help:"Show or check the configuration in force."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 }

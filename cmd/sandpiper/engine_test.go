@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -96,8 +97,28 @@ func (h *home) write(name, content string) {
 type process struct {
 	*exec.Cmd
 	t        *testing.T
-	out, err bytes.Buffer
+	out, err output
 	done     chan struct{}
+}
+
+// output is what a process prints; it may be read while it runs.
+type output struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String is what was printed so far.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // start runs the binary with further variables ("NAME=value").
@@ -149,7 +170,7 @@ func (h *home) tasks() []listedTask {
 
 func (h *home) read(p *process, v any) {
 	h.t.Helper()
-	if err := json.Unmarshal(p.out.Bytes(), v); err != nil {
+	if err := json.Unmarshal([]byte(p.out.String()), v); err != nil {
 		h.t.Fatalf("%v printed no JSON: %v\n%s", p.Args, err, p.out.String())
 	}
 }

@@ -33,7 +33,7 @@ func runScripts(t *testing.T, dir string) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               isolate,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "onejson": oneJSON},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status, "onejson": oneJSON, "task": newestTask},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {
 				return os.Getuid() == 0, nil

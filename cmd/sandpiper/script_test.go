@@ -53,6 +53,20 @@ func oneJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// newestTask is the script command `task NAME`: it sets NAME to the id of the
+// newest task, read from the `tasks list --json` before it.
+func newestTask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: task NAME")
+	}
+	var list []listedTask
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	if len(list) == 0 {
+		ts.Fatalf("there are no tasks")
+	}
+	ts.Setenv(args[0], list[0].Task)
+}
+
 func sha256Hex(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -33,8 +33,10 @@ func TestProgressOnATerminalReplacesItsBlockAndLeavesNothing(t *testing.T) {
 	var out bytes.Buffer
 	start := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	p := &Progress{to: &out, width: 30, now: func() time.Time { return start.Add(67 * time.Second) }, seen: map[string]bool{}}
-	p.Show(bot.Progress{Task: "1", State: bot.TaskRunning, Started: start, Now: "a step with \x1b]0;evil\x07 a name far too long for the width",
-		Todo: []bot.TodoItem{{Text: "read", Done: true}, {Text: "plot"}}})
+	p.Show(bot.Progress{
+		Task: "1", State: bot.TaskRunning, Started: start, Now: "a step with \x1b]0;evil\x07 a name far too long for the width",
+		Todo: []bot.TodoItem{{Text: "read", Done: true}, {Text: "plot"}},
+	})
 	p.Show(bot.Progress{Task: "1", State: bot.TaskRunning, Started: start, Now: "next"})
 	p.erase()
 	text := out.String()
