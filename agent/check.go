@@ -93,7 +93,7 @@ func (t *task) checkFiles(ctx context.Context, files []bot.Artifact, s *stored) 
 // check runs the check program over files[suspects…]. Its verdicts come in
 // the order of suspects; one that is missing withholds.
 func (t *task) check(ctx context.Context, files []bot.Artifact, suspects []int) ([]checkVerdict, map[int]bot.Blob, error) {
-	w := &workspace{t: t, agent: lead}
+	w := &workspace{t: t, agent: lead, session: t.spare.take()}
 	defer w.close()
 	if err := w.open(ctx); err != nil {
 		return nil, nil, err

@@ -266,7 +266,7 @@ func (l *loop) askOnce(ctx context.Context) (turnData, error) {
 	if l.depth == 0 {
 		l.t.report(l.t.words.Thinking, nil)
 	}
-	req := Request{Messages: l.messages, Tools: l.specs, MaxOutput: most, CacheKey: l.t.run.Task.ID + "/" + l.path}
+	req := Request{Model: l.t.run.Task.Allowed.Model, Messages: l.messages, Tools: l.specs, MaxOutput: most, CacheKey: l.t.run.Task.ID + "/" + l.path}
 	if left.Turns <= 1 {
 		req.Force = "finish"
 	}

@@ -89,6 +89,8 @@ type ToolSpec struct {
 type Request struct {
 	Messages []Message
 	Tools    []ToolSpec
+	// Model is asked instead of the first one, where a policy names it.
+	Model string
 	// Force names the one tool that must be called; empty leaves the choice.
 	Force string
 	// MaxOutput bounds the answer in tokens.

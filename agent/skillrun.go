@@ -146,6 +146,8 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 		return stored{}, err
 	}
 	t.report(fmt.Sprintf(t.words.RunningSkill, skill.Name), nil)
+	t.spare = t.prepare(ctx)
+	defer t.spare.end(t)
 	program := bot.Program{Language: string(sandbox.Python), Code: skillCode(skill), Title: skill.Name}
 	program, _, err = w.run(ctx, program)
 	if err != nil {

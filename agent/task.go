@@ -20,6 +20,8 @@ type task struct {
 	budget *budget
 	image  string // image id that the task's first session had
 
+	spare *spare // for the check of files; nil when none was prepared
+
 	began  time.Time
 	before time.Duration // wall time that earlier lives spent
 

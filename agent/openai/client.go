@@ -153,7 +153,11 @@ func (c *Client) Complete(ctx context.Context, req agent.Request) (agent.Reply, 
 	}
 	var failed *agent.ModelError
 	retries := 0
-	for _, model := range append([]string{c.o.Model}, c.o.Fallbacks...) {
+	models := append([]string{c.o.Model}, c.o.Fallbacks...)
+	if req.Model != "" {
+		models = []string{req.Model} // a policy's choice has no fallback
+	}
+	for _, model := range models {
 		reply, err := c.ask(ctx, model, req, &retries)
 		if err == nil {
 			reply.Model, reply.Price, reply.Retries = model, c.o.Prices[model], retries

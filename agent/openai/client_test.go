@@ -238,6 +238,11 @@ func TestFallback(t *testing.T) {
 	if reply.Text != "from second" || reply.Model != "second" || reply.Retries == 0 {
 		t.Errorf("got %+v", reply)
 	}
+	req := question("hello")
+	req.Model = "third"
+	if named, err := c.Complete(t.Context(), req); err != nil || named.Text != "from third" {
+		t.Errorf("a policy's model: %+v, %v", named, err)
+	}
 	if cost := reply.Price.Cost(reply.Usage); cost != 2.5 { // 0.5 M at 2, 0.5 M at 1, 0.1 M at 10
 		t.Errorf("cost %v, want 2.5", cost)
 	}
