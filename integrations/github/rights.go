@@ -12,8 +12,12 @@ import (
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
 
-// rightsLife is how long a permission that was asked for is believed.
-const rightsLife = time.Minute
+// How long a permission that was asked for is believed: a "no" longer, so that
+// a flood of an outsider's comments costs neither calls nor tasks.
+const (
+	rightsLife  = time.Minute
+	refusalLife = 5 * time.Minute
+)
 
 // rights asks GitHub what people may do and keeps the answers for a minute.
 type rights struct {
@@ -39,6 +43,8 @@ var errMayNotAsk = errors.New("github does not tell us permissions in this repos
 // member as a contributor.
 func (r *rights) role(ctx context.Context, repository string, installation int64, login string) (string, error) {
 	key := strings.ToLower(repository + "\n" + login)
+	// Who asks while somebody else does waits for that answer.
+	defer r.adapter.hold("right " + key)()
 	now := r.adapter.options.Clock.Now()
 	r.mu.Lock()
 	known, ok := r.known[key]
@@ -55,8 +61,22 @@ func (r *rights) role(ctx context.Context, repository string, installation int64
 	if len(r.known) > 10_000 {
 		clear(r.known)
 	}
-	r.known[key] = right{role: role, until: now.Add(rightsLife)}
+	life := rightsLife
+	if permissionRank(role) < permissionRank(r.adapter.options.MinPermission) {
+		life = refusalLife
+	}
+	r.known[key] = right{role: role, until: now.Add(life)}
 	return role, nil
+}
+
+// refusedLately says that GitHub said no to login a short while ago. It asks
+// nobody.
+func (r *rights) refusedLately(repository, login string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, ok := r.known[strings.ToLower(repository+"\n"+login)]
+	return ok && r.adapter.options.Clock.Now().Before(known.until) &&
+		permissionRank(known.role) < permissionRank(r.adapter.options.MinPermission)
 }
 
 func (r *rights) ask(ctx context.Context, repository string, installation int64, login string) (string, error) {

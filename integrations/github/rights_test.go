@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/github/githubtest"
 )
@@ -186,5 +187,32 @@ func TestTooLate(t *testing.T) {
 	w.idle(l)
 	if got := w.one(n); !strings.Contains(got.Body, "I was away") {
 		t.Errorf("answer %q", got.Body)
+	}
+}
+
+// A flood of an outsider's comments makes one task and one call, not many; a
+// right that is granted later is seen.
+func TestOutsidersFlood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{})
+	l := w.start()
+	n := w.hub.OpenIssue(repo, "ann", "t", "b")
+	for range 30 {
+		w.hub.Comment(repo, n, "eve", "@sandpiper plot")
+		w.idle(l)
+	}
+	tasks, err := l.store.Tasks(t.Context(), everything())
+	if err != nil || len(tasks) != 1 || tasks[0].State != bot.TaskRefused {
+		t.Errorf("%d tasks, %v", len(tasks), err)
+	}
+	if asked := w.hub.Count("GET /repos/{owner}/{repo}/collaborators/{login}/permission"); asked != 1 {
+		t.Errorf("permissions were asked for %d times", asked)
+	}
+	w.hub.Grant(repo, "eve", "write")
+	w.clock.add(6 * time.Minute)
+	w.hub.Comment(repo, n, "eve", "@sandpiper plot")
+	w.idle(l)
+	if got := w.answers(n); len(got) != 1 {
+		t.Errorf("answers %+v", got)
 	}
 }

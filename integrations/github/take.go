@@ -28,6 +28,9 @@ func (a *Adapter) take(ctx context.Context, h *happening) (string, error) {
 	if reason != "" {
 		return "ignored: " + reason, nil
 	}
+	if a.rights.refusedLately(h.repositoryName(), h.sender.GetLogin()) && event.Kind != bot.EventDelete {
+		return "ignored: refused a short while ago", nil
+	}
 	if age := a.options.Clock.Now().Sub(h.at()); age > a.options.Catchup && event.Kind != bot.EventDelete {
 		return a.late(ctx, h, event)
 	}
