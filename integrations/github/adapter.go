@@ -90,7 +90,8 @@ func New(options Options) (*Adapter, error) {
 	a.rights = newRights(a)
 	var exempt []string
 	if apiHost != "api.github.com" {
-		exempt = []string{apiHost, webHost}
+		// With subdomain isolation an Enterprise server keeps files on two more.
+		exempt = []string{apiHost, webHost, "media." + webHost, "raw." + webHost}
 	}
 	a.guard = netguard.New(netguard.Options{Known: fileHosts(), Listed: options.AllowHosts, Exempt: exempt})
 	a.files = a.guard.Client(0)

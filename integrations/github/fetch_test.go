@@ -135,3 +135,26 @@ func TestForgedRequests(t *testing.T) {
 		t.Errorf("inputs %+v %v", tasks[0].Event.Inputs, err)
 	}
 }
+
+// A repository that may not be listed costs the patterns, not the task.
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]githubtest.Fault{
+		"denied": {Route: "GET /repos/{owner}/{repo}/commits/{ref...}", Kind: githubtest.Answer, Status: 403, Times: -1},
+		"empty":  {Route: "GET /repos/{owner}/{repo}/commits/{ref...}", Kind: githubtest.Answer, Status: 409, Times: -1},
+		"gone":   {Route: "GET /repos/{owner}/{repo}/git/trees/{sha...}", Kind: githubtest.Answer, Status: 404, Times: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, setup{})
+			w.hub.Fault(fault)
+			l := w.start()
+			n := w.hub.OpenIssue(repo, "ann", "t", "b")
+			w.hub.Comment(repo, n, "ann", "@sandpiper plot `data/*.csv` into out.csv")
+			w.idle(l)
+			if body := w.one(n).Body; !strings.Contains(body, "does not let me list") || strings.Contains(body, "- out.csv") {
+				t.Errorf("answer %s", body)
+			}
+		})
+	}
+}

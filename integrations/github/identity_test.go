@@ -136,3 +136,18 @@ func TestBusy(t *testing.T) {
 		}
 	}
 }
+
+// A missing permission is named with the call that needs it.
+func TestMissingPermission(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{app: true})
+	w.hub.AddRepo(githubtest.Repo{Name: "corp/books", Org: true, Grants: map[string]string{"ann": "write"}})
+	w.hub.Install("corp", without("issues"))
+	w.adapt = func(o *github.Options) { o.Repositories = []string{"corp/books"} }
+	w.start()
+	n := w.hub.OpenIssue("corp/books", "ann", "t", "b")
+	w.hub.Comment("corp/books", n, "ann", "@sandpiper plot")
+	w.until("it is told", func() bool {
+		return strings.Contains(w.log.String(), "a permission is missing for POST /api/v3/repos/corp/books/issues/1/comments; compare the App's or token's permissions")
+	})
+}

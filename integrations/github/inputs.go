@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"path"
 	"regexp"
@@ -164,14 +165,11 @@ func (a *Adapter) Expand(ctx context.Context, event bot.Event) ([]bot.InputRef, 
 	}
 	repository, commit, err := a.head(ctx, to)
 	if err != nil {
-		return nil, fmt.Errorf("find the commit to read: %w", err)
-	}
-	if !a.options.allowed(repository) {
-		return out, nil // a fork's head: its files are not this repository's
+		return a.unlisted(out, words, fmt.Errorf("find the commit to read: %w", err))
 	}
 	files, cut, err := a.list(ctx, to, repository, commit)
 	if err != nil {
-		return nil, fmt.Errorf("list files: %w", err)
+		return a.unlisted(out, words, fmt.Errorf("list files: %w", err))
 	}
 	for _, word := range words {
 		found := matches(files, word)
@@ -193,6 +191,23 @@ func (a *Adapter) Expand(ctx context.Context, event bot.Event) ([]bot.InputRef, 
 			in := ref{Kind: refFile, Repository: repository, Commit: commit, Path: name}.input(path.Base(name))
 			in.Size = files[name]
 			out = append(out, in)
+		}
+	}
+	return out, nil
+}
+
+// unlisted decides what follows when a repository cannot be listed: GitHub is
+// asked again where it did not answer; where it said no (a permission is
+// missing, the repository is empty), patterns are named as not read and plain
+// words are just words.
+func (a *Adapter) unlisted(out []bot.InputRef, words []string, err error) ([]bot.InputRef, error) {
+	if !final(err) && statusOf(err) != http.StatusConflict {
+		return nil, err
+	}
+	a.options.Logger.Warn("a repository's files cannot be listed", "error", err)
+	for _, word := range words {
+		if isPattern(word) || strings.Contains(word, "/") {
+			out = append(out, bot.InputRef{Name: path.Base(word), Problem: "GitHub does not let me list this repository's files"})
 		}
 	}
 	return out, nil

@@ -206,12 +206,15 @@ func (s *Server) deliver(h *hook, d *delivery) {
 		return
 	}
 	url, secret, id := h.url, h.secret, h.id
-	s.sending.Go(func() {
+	s.sending++
+	go func() { // Settle waits for it
 		status := s.post(url, secret, id, d)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		d.status = status
-	})
+		s.sending--
+		s.landed.Broadcast()
+	}()
 }
 
 func (s *Server) post(url, secret string, hook int64, d *delivery) int {

@@ -41,7 +41,8 @@ type Server struct {
 	used   map[string]bool
 	meters map[string]*meter
 
-	sending sync.WaitGroup // webhook deliveries on their way
+	sending int        // webhook deliveries on their way
+	landed  *sync.Cond // one of them has ended; its lock is mu
 }
 
 // New starts a server on a loopback port. Close must follow.
@@ -56,6 +57,7 @@ func New(options Options) *Server {
 		used:    map[string]bool{},
 		meters:  map[string]*meter{},
 	}
+	s.landed = sync.NewCond(&s.mu)
 	s.http = httptest.NewServer(s.routes())
 	return s
 }
@@ -68,7 +70,13 @@ func (s *Server) Close() {
 }
 
 // Settle waits until no webhook delivery is on its way.
-func (s *Server) Settle() { s.sending.Wait() }
+func (s *Server) Settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.sending > 0 {
+		s.landed.Wait()
+	}
+}
 
 // APIURL is the base that "repos/…" is appended to, with its final slash.
 func (s *Server) APIURL() string { return s.http.URL + "/api/v3/" }
