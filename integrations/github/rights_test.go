@@ -154,6 +154,7 @@ func TestCommandComments(t *testing.T) {
 	l := w.start()
 	n := w.hub.OpenIssue(repo, "ann", "t", "b")
 	w.hub.Comment(repo, n, "ann", "/cancel") // another bot's, perhaps
+	w.hub.Settle()                           // deliveries keep no order
 	w.hub.Comment(repo, n, "ann", "@sandpiper work")
 	w.until("it works", func() bool {
 		return len(w.answers(n)) == 1 && strings.Contains(w.answers(n)[0].Body, "Working on it")
