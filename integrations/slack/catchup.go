@@ -299,10 +299,16 @@ func (a *Adapter) eachReply(ctx context.Context, channel, root, oldest string, f
 	}
 }
 
-// patiently repeats a reading call while Slack asks to wait, as long as ctx lets.
+// patiently repeats a call that shows nothing to anybody while Slack asks to
+// wait, as long as ctx lets.
 func (a *Adapter) patiently(ctx context.Context, call func(context.Context) error) error {
+	return a.patientlyFor(ctx, callTimeout, call)
+}
+
+// patientlyFor is patiently with another limit on each call.
+func (a *Adapter) patientlyFor(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
 	for {
-		calling, cancel := context.WithTimeout(ctx, callTimeout)
+		calling, cancel := context.WithTimeout(ctx, limit)
 		err := call(calling)
 		cancel()
 		wait := retryAfter(err)
@@ -314,3 +320,6 @@ func (a *Adapter) patiently(ctx context.Context, call func(context.Context) erro
 		}
 	}
 }
+
+// transferTimeout bounds one transfer of a file's bytes.
+const transferTimeout = 15 * time.Minute

@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -140,9 +142,11 @@ func named(text string, all []slack.File) []slack.File {
 // it. The token is sent to Slack's own hosts only.
 func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, w io.Writer) (bot.Fetched, error) {
 	id := ref.Ref[strings.LastIndexByte(ref.Ref, '/')+1:]
-	asking, cancel := context.WithTimeout(ctx, callTimeout)
-	f, _, _, err := a.api.GetFileInfoContext(asking, id, 1, 1)
-	cancel()
+	var f *slack.File
+	err := a.patiently(ctx, func(ctx context.Context) (err error) {
+		f, _, _, err = a.api.GetFileInfoContext(ctx, id, 1, 1)
+		return err
+	})
 	switch code(err) {
 	case "":
 	case "file_not_found", "file_deleted":
@@ -159,7 +163,8 @@ func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, 
 	if int64(f.Size) > a.opts.MaxInput {
 		return bot.Fetched{}, fmt.Errorf("fetch file: %w", bot.ErrTooLarge)
 	}
-	if err := a.download(ctx, ref, f, w); err != nil {
+	err = a.patientlyFor(ctx, transferTimeout, func(ctx context.Context) error { return a.download(ctx, ref, f, w) })
+	if err != nil {
 		return bot.Fetched{}, err
 	}
 	return bot.Fetched{MediaType: f.Mimetype, Source: ref.Ref}, nil
@@ -193,6 +198,8 @@ func (a *Adapter) download(ctx context.Context, ref bot.InputRef, f *slack.File,
 	}
 	defer res.Body.Close()
 	switch {
+	case res.StatusCode == http.StatusTooManyRequests:
+		return &slack.RateLimitedError{RetryAfter: headerSeconds(res.Header.Get("Retry-After"))}
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		return unread(ref, signIn)
 	case res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusGone:
@@ -203,6 +210,15 @@ func (a *Adapter) download(ctx context.Context, ref bot.InputRef, f *slack.File,
 		return fmt.Errorf("fetch file: Slack answered %s", res.Status)
 	}
 	return a.copy(ref, f, res, w)
+}
+
+// headerSeconds reads a Retry-After; at least a second.
+func headerSeconds(value string) time.Duration {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		n = 1
+	}
+	return time.Duration(n) * time.Second
 }
 
 // copy streams a response, sniffing for the sign-in page first, and checks that

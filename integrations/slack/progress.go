@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,17 +50,31 @@ func (a *Adapter) beginProgress(ctx context.Context, at address, task bot.Task, 
 	_, tried := a.edited[task.ID]
 	a.edited[task.ID] = a.clock.Now()
 	a.mu.Unlock()
-	if tried || task.Attempts > 1 {
+	standing := func() (*bot.Receipt, error) {
 		have, err := a.parts(ctx, at, bot.Delivery{ID: p.delivery, Created: task.Created})
-		if err != nil {
+		if err != nil || have[0] == "" {
 			return nil, err
 		}
-		if ts := have[0]; ts != "" {
-			receipt := a.receipt(at, ts)
-			return &receipt, nil
+		receipt := a.receipt(at, have[0])
+		return &receipt, nil
+	}
+	if tried || task.Attempts > 1 {
+		if receipt, err := standing(); err != nil || receipt != nil {
+			return receipt, err
 		}
 	}
-	ts, err := a.post(ctx, p)
+	var ts string
+	err := a.patiently(ctx, func(ctx context.Context) (err error) {
+		ts, err = a.post(ctx, p)
+		return err
+	})
+	if unsure := (*bot.SendError)(nil); errors.As(err, &unsure) && unsure.Class == bot.Ambiguous {
+		// A short task makes no second call: what may stand must be known now,
+		// or nobody would bring it to its end.
+		if receipt, lookErr := standing(); lookErr == nil && receipt != nil {
+			return receipt, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +83,26 @@ func (a *Adapter) beginProgress(ctx context.Context, at address, task bot.Task, 
 	a.mu.Unlock()
 	receipt := a.receipt(at, ts)
 	return &receipt, nil
+}
+
+// sweepProgress brings a progress message to its end that may stand although
+// nobody got its receipt: its posting was tried and the task ended meanwhile.
+// It is best effort.
+func (a *Adapter) sweepProgress(ctx context.Context, at address, d bot.Delivery) {
+	a.mu.Lock()
+	_, tried := a.edited[d.Task]
+	delete(a.edited, d.Task)
+	a.mu.Unlock()
+	if !tried || d.Earlier != nil {
+		return
+	}
+	have, err := a.parts(ctx, at, bot.Delivery{ID: progressMark(d.Task), Created: d.Created.Add(-threads)})
+	if err == nil && have[0] != "" {
+		_, err = a.endProgress(ctx, at, bot.Delivery{Task: d.Task, State: d.State, Earlier: &bot.Receipt{ID: have[0]}})
+	}
+	if err != nil {
+		a.log.Info("a progress message may not show its end", "task", d.Task, "error", err)
+	}
 }
 
 // mayEdit waits a little for an edit's turn and reports whether it has come.

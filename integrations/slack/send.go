@@ -71,6 +71,9 @@ func (a *Adapter) sendMessage(ctx context.Context, at address, d bot.Delivery) (
 		}
 		have[p.part] = ts
 	}
+	if d.Kind == bot.DeliverAnswer || d.Kind == bot.DeliverQuestion {
+		a.sweepProgress(ctx, at, d)
+	}
 	return a.receipt(at, have[0]), nil
 }
 

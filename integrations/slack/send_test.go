@@ -278,8 +278,9 @@ func TestProgress(t *testing.T) {
 		return got
 	}
 	k.Inject(slacktest.Fault{Method: "chat.postMessage", Kind: slacktest.Lose})
+	k.Inject(slacktest.Fault{Method: "conversations.replies", Kind: slacktest.Lose})
 	if _, err := k.adapter.Progress(t.Context(), task, bot.Progress{State: bot.TaskQueued, Position: 2}, nil); err == nil {
-		t.Fatal("a lost answer was no error")
+		t.Fatal("two lost answers were no error")
 	}
 	receipt := show(bot.Progress{State: bot.TaskQueued, Position: 2}, nil) // finds the lost one
 	if got := k.Replies(k.sales, k.root); len(got) != 1 || !strings.Contains(got[0].Shown(), "2 tasks before") || !slices.Equal(got[0].Buttons(), []string{"Cancel"}) {

@@ -211,7 +211,7 @@ func terminal(err error) bool {
 func retryAfter(err error) time.Duration {
 	var limited *slack.RateLimitedError
 	if errors.As(err, &limited) {
-		return limited.RetryAfter
+		return limited.RetryAfter // also below a SendError
 	}
 	return 0
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"path"
 	"strings"
 	"time"
 
@@ -135,8 +137,12 @@ func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused st
 	if f.Size == 0 {
 		return "", "it is empty, and Slack takes no empty files", nil
 	}
-	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
-		FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(f.Alt, maxAlt),
+	var target *slack.GetUploadURLExternalResponse
+	err = a.patiently(ctx, func(ctx context.Context) (err error) {
+		target, err = a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
+			FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(altOf(f), maxAlt),
+		})
+		return err
 	})
 	switch code(err) {
 	case "":
@@ -155,11 +161,27 @@ func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused st
 		return "", "", repeatable("open file", err)
 	}
 	defer content.Close()
-	err = a.api.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: target.UploadURL, Reader: content, Filename: render.Cut(f.Name, maxFileName)})
+	err = a.patientlyFor(ctx, transferTimeout, func(ctx context.Context) error {
+		if _, err := content.Seek(0, io.SeekStart); err != nil {
+			return fmt.Errorf("read file: %w", err)
+		}
+		// Only to be read: the client would close it behind a refusal.
+		body := struct{ io.Reader }{content}
+		return a.api.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: target.UploadURL, Reader: body, Filename: render.Cut(f.Name, maxFileName)})
+	})
 	if err != nil {
 		return "", "", repeatable("upload file", err)
 	}
 	return target.FileID, "", nil
+}
+
+// altOf describes a picture for people who cannot see it; one without a
+// description is at least named.
+func altOf(f bot.Artifact) string {
+	if f.Alt != "" || !strings.HasPrefix(f.MediaType, "image/") {
+		return f.Alt
+	}
+	return "Picture: " + strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(f.Name, path.Ext(f.Name)))
 }
 
 // repeatable is a failure before anything was visible.
