@@ -42,7 +42,7 @@ func button(label, action string, value press) *slack.ButtonBlockElement {
 
 // choices are the buttons of a question; only who was asked may press them.
 func choices(d bot.Delivery) *slack.ActionBlock {
-	at, _ := addressOf(d.Origin)
+	at, _ := addressOf(d.Origin, d.Actor)
 	var elements []slack.BlockElement
 	for i, c := range d.Question.Choices {
 		if i == maxChoices || strings.TrimSpace(c) == "" {

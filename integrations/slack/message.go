@@ -179,24 +179,25 @@ func (a *Adapter) teamOf(team string) string {
 }
 
 // address is where a request came from and where its answer goes: the adapter's
-// part of an Origin.
+// part of an Origin. What goes to one thread has one address, whoever asked, so
+// that the outbox keeps it in order.
 type address struct {
 	Enterprise string `json:"enterprise,omitempty"`
 	Team       string `json:"team,omitempty"`
 	Channel    string `json:"channel"`
-	Thread     string `json:"thread,omitempty"`  // ts of the root; empty posts to the channel
-	Message    string `json:"message,omitempty"` // ts of the request itself
-	User       string `json:"user,omitempty"`    // who asked
+	Thread     string `json:"thread,omitempty"` // ts of the root; empty posts to the channel
+	Message    string `json:"-"`                // ts of the request itself, where it is known
+	User       string `json:"-"`                // who asked; the Actor says it
 	// Author wrote the text, where that is somebody else: a message somebody
 	// ran the shortcut on.
 	Author   string `json:"author,omitempty"`
 	External bool   `json:"external,omitempty"`
 }
 
-// addressOf reads an Origin. One without an address, as of a schedule's
-// destination, names its channel by its place.
-func addressOf(o bot.Origin) (address, error) {
-	var at address
+// addressOf reads an Origin and who asked there. One without an address, as of a
+// schedule's destination, names its channel by its place.
+func addressOf(o bot.Origin, by bot.Actor) (address, error) {
+	at := address{User: by.ID[strings.LastIndexByte(by.ID, '/')+1:]}
 	if o.Address == "" {
 		place, ok := strings.CutPrefix(o.Place, Name+":")
 		if !ok || place == "" {

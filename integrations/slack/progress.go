@@ -27,7 +27,7 @@ const (
 // Progress implements bot.Channel: one message per task, posted once and then
 // edited within Slack's rates. An edit that would have to wait is left out.
 func (a *Adapter) Progress(ctx context.Context, task bot.Task, p bot.Progress, earlier *bot.Receipt) (*bot.Receipt, error) {
-	at, err := addressOf(task.Event.Origin)
+	at, err := addressOf(task.Event.Origin, task.Event.Actor)
 	if err != nil {
 		return nil, err
 	}

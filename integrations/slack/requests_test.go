@@ -132,8 +132,8 @@ func TestAnswered(t *testing.T) {
 			if strings.Contains(c.name, "file") && (len(e.Inputs) != 1 || e.Inputs[0].Name != "a.csv") {
 				t.Errorf("inputs %+v", e.Inputs)
 			}
-			if ts != "" && !strings.Contains(e.Origin.Address, ts) {
-				t.Errorf("address %s lacks %s", e.Origin.Address, ts)
+			if ts != "" && !strings.HasSuffix(e.Source, ts) {
+				t.Errorf("source %s is not of %s", e.Source, ts)
 			}
 			if got := len(w.core.all()); got != before+1 {
 				t.Errorf("%d events", got-before)

@@ -35,7 +35,7 @@ type post struct {
 
 // Send implements bot.Channel.
 func (a *Adapter) Send(ctx context.Context, d bot.Delivery) (bot.Receipt, error) {
-	at, err := addressOf(d.Origin)
+	at, err := addressOf(d.Origin, d.Actor)
 	if err != nil {
 		return bot.Receipt{}, &bot.SendError{Class: bot.Permanent, Err: err}
 	}
@@ -165,7 +165,8 @@ func (a *Adapter) post(ctx context.Context, p post) (string, error) {
 // does no harm, so a lost answer counts as not sent.
 func (a *Adapter) sendRefusal(ctx context.Context, at address, d bot.Delivery) (bot.Receipt, error) {
 	options := []slack.MsgOption{slack.MsgOptionText(render.Inert(d.Message, maxText), false)}
-	if at.Thread != "" && at.Thread != at.Message {
+	if strings.Contains(d.Origin.Link, "?thread_ts=") {
+		// Asked in a thread. Outside of one Slack would show it nowhere.
 		options = append(options, slack.MsgOptionTS(at.Thread))
 	}
 	ts, err := a.api.PostEphemeralContext(ctx, at.Channel, at.User, options...)
@@ -193,7 +194,7 @@ func (a *Adapter) whisper(ctx context.Context, channel, thread, user, text strin
 
 // Find implements bot.Channel.
 func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, error) {
-	at, err := addressOf(d.Origin)
+	at, err := addressOf(d.Origin, d.Actor)
 	if err != nil {
 		return bot.Receipt{}, false, nil
 	}

@@ -127,12 +127,12 @@ func (in *inbox) analyse(ctx context.Context, cb slack.InteractionCallback) erro
 		// The text's author needs the right as well; without it only the files count.
 		event.Text = "Analyse this."
 		event.Source = ""
-	default:
-		at, err := addressOf(event.Origin)
+	case author != m.User:
+		at, err := addressOf(event.Origin, event.Actor)
 		if err != nil {
 			return err
 		}
-		at.Author = author
+		at.Author, at.Message = author, m.TS
 		event.Origin = in.a.origin(at, m.direct())
 	}
 	if event.Text == "Analyse this." && len(event.Inputs) == 0 {
