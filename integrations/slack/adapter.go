@@ -88,6 +88,9 @@ type Adapter struct {
 	// edits keeps all edits of progress messages within Slack's rate.
 	edits *rate.Limiter
 
+	// asking is held while Slack is asked who we are.
+	asking sync.Mutex
+
 	mu    sync.Mutex // guards what follows
 	tasks Tasks
 	self  identity
@@ -205,6 +208,20 @@ func (a *Adapter) identify(ctx context.Context) error {
 		a.log.Warn("the Slack app lacks scopes: add them under OAuth & Permissions and install it again", "missing", missing)
 	}
 	return nil
+}
+
+// know makes sure that we know who we are: nothing can be decided or found
+// before. The core may call before Run has connected.
+func (a *Adapter) know(ctx context.Context) error {
+	if a.whoami().user != "" {
+		return nil
+	}
+	a.asking.Lock()
+	defer a.asking.Unlock()
+	if a.whoami().user != "" {
+		return nil
+	}
+	return a.identify(ctx)
 }
 
 // Check asks Slack whether the tokens work, for sandpiper doctor. It returns

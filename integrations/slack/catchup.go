@@ -34,8 +34,9 @@ const (
 type marks struct {
 	a *Adapter
 
-	mu    sync.Mutex // guards whole
-	whole bool       // all channels are caught up, and a socket is up
+	mu    sync.Mutex // guards what follows
+	round int        // connections so far
+	whole bool       // all channels are caught up since the last of them
 }
 
 // mark is a watermark's record.
@@ -81,10 +82,28 @@ func (k *marks) set(ctx context.Context, key string, at time.Time) error {
 	}
 }
 
-func (k *marks) setWhole(whole bool) {
+// begin says that a new connection leaves a gap to be caught up.
+func (k *marks) begin() (round int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.whole = whole
+	k.round++
+	k.whole = false
+	return k.round
+}
+
+// latest reports whether no later connection was made than that of round.
+func (k *marks) latest(round int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return round == k.round
+}
+
+// end says that the gap before a round is caught up. An older round than the
+// last does not count: there is a gap behind it.
+func (k *marks) end(round int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.whole = k.whole || round == k.round
 }
 
 // keep writes "connected" while a socket is up and all channels are caught up.
@@ -105,56 +124,63 @@ func (k *marks) keep(ctx context.Context) {
 	}
 }
 
+// tryAgain is the wait before catching up is tried again.
+const tryAgain = 30 * time.Second
+
 // catchUp reads what was said while no socket was up, in each channel where
-// somebody may ask, and hands it on as if it came now.
-func (in *inbox) catchUp(ctx context.Context) {
-	in.marks.setWhole(false)
-	began := in.a.clock.Now()
-	since, _, err := in.marks.get(ctx, connected)
-	switch {
-	case err != nil:
-		in.a.log.Error("cannot catch up", "error", err)
-		return
-	case since.IsZero(): // the first connection ever: nothing was missed
-		if err := in.marks.set(ctx, connected, began); err != nil {
-			in.a.log.Error("the time of the first connection was not stored", "error", err)
+// somebody may ask, and hands it on as if it came now. It tries until that has
+// worked, or a later connection does it.
+func (in *inbox) catchUp(ctx context.Context, round int, began time.Time) {
+	in.catching.Lock()
+	defer in.catching.Unlock()
+	for in.marks.latest(round) {
+		err := in.catchUpAll(ctx, began)
+		if err == nil {
+			in.marks.end(round)
 			return
 		}
-		in.marks.setWhole(true)
-		return
+		if ctx.Err() != nil {
+			return
+		}
+		in.a.log.Error("what was missed could not all be read; it is tried again", "in", tryAgain, "error", err)
+		if sleep(ctx, tryAgain) != nil {
+			return
+		}
+	}
+}
+
+// catchUpAll catches up once, for a connection that began then.
+func (in *inbox) catchUpAll(ctx context.Context, began time.Time) error {
+	since, _, err := in.marks.get(ctx, connected)
+	if err != nil {
+		return err
+	}
+	if since.IsZero() { // the first connection ever: nothing was missed
+		return in.marks.set(ctx, connected, began)
 	}
 	channels, err := in.a.conversations(ctx)
 	if err != nil {
-		in.a.log.Error("cannot catch up: the channels could not be listed", "error", err)
-		return
+		return err
 	}
 	for _, c := range channels {
 		if !in.a.asks(c) {
 			continue
 		}
 		at, _, err := in.marks.get(ctx, c.ID)
-		if err == nil {
-			if since.After(at) {
-				at = since
-			}
-			err = in.catchUpChannel(ctx, c, at)
-		}
-		if err == nil {
-			err = in.marks.set(ctx, c.ID, began)
-		}
-		if ctx.Err() != nil {
-			return
-		}
 		if err != nil {
-			in.a.log.Error("a channel could not be caught up; it is tried again on the next connection", "channel", c.ID, "error", err)
-			return
+			return err
+		}
+		if since.After(at) {
+			at = since
+		}
+		if err := in.catchUpChannel(ctx, c, at); err != nil {
+			return fmt.Errorf("catch up channel %s: %w", c.ID, err)
+		}
+		if err := in.marks.set(ctx, c.ID, began); err != nil {
+			return err
 		}
 	}
-	if err := in.marks.set(ctx, connected, began); err != nil {
-		in.a.log.Warn("the time of the last connection was not stored", "error", err)
-		return
-	}
-	in.marks.setWhole(true)
+	return in.marks.set(ctx, connected, began)
 }
 
 // asks reports whether anybody may ask in c.

@@ -49,6 +49,8 @@ func TestTenMinutesDown(t *testing.T) {
 					want = append(want, fmt.Sprintf("missed %d", i))
 				}
 				time.Sleep(2 * time.Minute)
+				// The first attempt to catch up fails in the middle.
+				w.Inject(slacktest.Fault{Method: "conversations.history", Kind: slacktest.Status})
 				if restart {
 					w.adapter = w.make(t, nil)
 					stop = w.start(t)

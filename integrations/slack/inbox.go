@@ -22,7 +22,9 @@ type inbox struct {
 	lanes  *lanes
 	twins  *twins
 	marks  *marks
-	react  chan reaction
+	// catching is held while a gap is caught up, one after the other.
+	catching sync.Mutex
+	react    chan reaction
 }
 
 // envelope is one frame of socket mode.

@@ -31,6 +31,9 @@ func (a *Adapter) Progress(ctx context.Context, task bot.Task, p bot.Progress, e
 	if err != nil {
 		return nil, err
 	}
+	if err := a.know(ctx); err != nil {
+		return nil, err
+	}
 	text, blocks := progressBlocks(task.ID, p, a.clock.Now())
 	if earlier == nil {
 		return a.beginProgress(ctx, at, task, post{at: at, text: text, blocks: blocks, delivery: progressMark(task.ID)})

@@ -44,6 +44,9 @@ func (a *Adapter) allowed(team, channel, user string, direct, external bool) (bo
 // groups are listed, whether the actor is in one. An error means that Slack did
 // not answer.
 func (a *Adapter) Authorize(ctx context.Context, event bot.Event) (bot.Decision, error) {
+	if err := a.know(ctx); err != nil {
+		return bot.Decision{}, err
+	}
 	at, err := addressOf(event.Origin, event.Actor)
 	if err != nil {
 		return refused("address", "I cannot tell where this was asked."), nil

@@ -151,3 +151,19 @@ func TestShortcutOfAnothersText(t *testing.T) {
 		t.Errorf("events %+v", got)
 	}
 }
+
+// TestRightsBeforeConnecting shows that a task which is resumed before we know
+// who we are is decided as it would be afterwards, and delayed while Slack does
+// not say.
+func TestRightsBeforeConnecting(t *testing.T) {
+	w := build(t, setup{})
+	e := requestWith(t, w)
+	fresh := w.make(t, nil)
+	w.Inject(slacktest.Fault{Method: "auth.test", Kind: slacktest.Status})
+	if d, err := fresh.Authorize(t.Context(), e); err == nil || d.Allowed {
+		t.Errorf("decision %+v, error %v", d, err)
+	}
+	if d, err := fresh.Authorize(t.Context(), e); err != nil || !d.Allowed {
+		t.Errorf("decision %+v, error %v", d, err)
+	}
+}

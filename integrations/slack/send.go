@@ -39,6 +39,9 @@ func (a *Adapter) Send(ctx context.Context, d bot.Delivery) (bot.Receipt, error)
 	if err != nil {
 		return bot.Receipt{}, &bot.SendError{Class: bot.Permanent, Err: err}
 	}
+	if err := a.know(ctx); err != nil {
+		return bot.Receipt{}, repeatable("send", err)
+	}
 	switch {
 	case d.Kind == bot.DeliverFiles:
 		return a.sendFiles(ctx, at, d)
@@ -197,6 +200,9 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 	at, err := addressOf(d.Origin, d.Actor)
 	if err != nil {
 		return bot.Receipt{}, false, nil
+	}
+	if err := a.know(ctx); err != nil {
+		return bot.Receipt{}, false, err
 	}
 	switch {
 	case d.Kind == bot.DeliverFiles:

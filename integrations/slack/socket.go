@@ -54,11 +54,12 @@ func (in *inbox) connections(ctx context.Context) error {
 			continue
 		}
 		wait.Reset()
+		round, began := in.marks.begin(), in.a.clock.Now()
 		in.a.setState(nil)
 		in.a.log.Info("connected to Slack")
 		ended := make(chan error, 1)
 		open.Go(func() { ended <- in.read(ctx, conn, cancel) })
-		in.work.Go(func() { in.catchUp(ctx) })
+		in.work.Go(func() { in.catchUp(ctx, round, began) })
 		select {
 		case err = <-ended:
 			in.a.setState(fmt.Errorf("the connection to Slack broke: %w", err))

@@ -7,23 +7,43 @@ import (
 )
 
 // Inert makes text harmless and legible for a mrkdwn object or a message's
-// text: addresses and mentions stand in code spans, &, < and > are escaped.
-// It is cut to limit runes.
+// text: addresses and mentions stand in code spans, &, < and > are escaped, and
+// code spans stay. It is cut to limit runes.
 func Inert(text string, limit int) string {
 	var out strings.Builder
-	// mrkdwn has no escape for a backtick: one in the text would end our spans.
-	text = strings.ReplaceAll(text, "`", "'")
-	for _, p := range pieces(Cut(text, limit), nil) {
-		if p.code {
-			if at := out.String(); strings.HasSuffix(at, "`") || strings.HasSuffix(at, `\`) {
-				out.WriteByte(' ')
-			}
-			out.WriteString("`" + escape(p.text) + "`")
+	code := func(s string) {
+		if s = strings.TrimSpace(strings.ReplaceAll(s, "\n", " ")); s == "" {
+			return
+		}
+		if at := out.String(); strings.HasSuffix(at, "`") || strings.HasSuffix(at, `\`) {
+			out.WriteByte(' ')
+		}
+		out.WriteString("`" + escape(s) + "`")
+	}
+	for i, part := range spans(Cut(text, limit)) {
+		if i%2 == 1 {
+			code(part)
 			continue
 		}
-		out.WriteString(escape(p.text))
+		for _, p := range pieces(part, nil) {
+			if p.code {
+				code(p.text)
+				continue
+			}
+			out.WriteString(escape(p.text))
+		}
 	}
 	return cutEscaped(out.String(), limit)
+}
+
+// spans splits text at its backticks: every second part is a code span. A
+// backtick without its like becomes an apostrophe, for mrkdwn has no escape.
+func spans(text string) []string {
+	parts := strings.Split(text, "`")
+	if last := len(parts) - 1; last%2 == 1 {
+		parts = append(parts[:last-1], parts[last-1]+"'"+parts[last])
+	}
+	return parts
 }
 
 // Cut shortens text to at most limit runes, with an ellipsis where it was cut.
