@@ -14,7 +14,7 @@ import (
 )
 
 // leastCases is how many files the table of cases must at least hold.
-const leastCases = 330
+const leastCases = 340
 
 // intakeSession leases a session that has the table of cases in
 // /workspace/cases.

@@ -21,6 +21,7 @@ _SENTINELS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 999
 _UNIX = ((1e9, 2e9, "seconds"), (1e12, 2e12, "milliseconds"))
 _STRAYS_SHOWN = 4
 _SAMPLE = 200_000
+_TWINS_AMONG = 2_000  # distinct texts up to which spellings are compared
 
 
 @dataclass(slots=True)
@@ -139,9 +140,25 @@ def remark(column: Evidence, decision: Decision, figures: Figures) -> list[Note]
         _remark_numbers(column, decision, figures, say)
     if decision.type in (DATE, DATETIME) and figures.low is not None and (figures.low.year < 1900 or figures.high.year > 2100):
         say("future")
+    if decision.type == decide.TEXT:
+        _remark_texts(column, decision, say)
     if figures.values > 3 and figures.distinct == 1 or decision.type == decide.TEXT and len(column.counts) == 1 and column.cells > 3 and not decision.missing:
         say("constant")
     return notes
+
+
+def _remark_texts(column: Evidence, decision: Decision, say: Any) -> None:
+    """Spellings of one thing: texts that differ in case or blanks only."""
+    if column.wide:
+        say("top_estimate")
+    if not 2 <= len(column.counts) <= _TWINS_AMONG or decision.identifier:
+        return
+    forms: dict[str, list[str]] = {}
+    for text in column.counts:
+        forms.setdefault(" ".join(text.casefold().split()), []).append(text)
+    twins = [texts for texts in forms.values() if len(texts) > 1]
+    if twins:
+        say("case_twins", examples="; ".join(" / ".join(f"“{t[:30]}”" for t in texts[:3]) for texts in twins[:3]))
 
 
 def _remark_numbers(column: Evidence, decision: Decision, figures: Figures, say: Any) -> None:

@@ -185,6 +185,7 @@ def open_grid(source: Callable[[], Iterator[list[str]]], width: int | None = Non
     if nameless:
         grid.keep = [j for j in grid.keep if j not in nameless]
         layout.notes = [note for note in layout.notes if note.code != "unnamed"]
+        layout.notes.append(Note("blank_columns", args={"count": len(nameless)}))
         named = len(layout.header) - sum(1 for cell in layout.header if not cell)
         if len(grid.keep) > named:
             layout.notes.append(Note("unnamed", args={"count": len(grid.keep) - named}))

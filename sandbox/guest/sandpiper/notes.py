@@ -47,9 +47,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "columns_cut": ("{total} columns; only the first {read} were read", "столбцов {total}; прочитаны только первые {read}"),
     "rows_cut": ("only the first {read} rows were read; all figures are of these", "прочитаны только первые строки ({read}); все числа — по ним"),
     "in_chunks": ("read in {count} chunks; every figure is over all rows", "прочитано частями ({count}); все числа — по всем строкам"),
-    "distinct_estimate": ("distinct values are an estimate (±2 %)", "число различных значений — оценка (±2 %)"),
     "top_estimate": ("the most frequent values are counted approximately", "частоты самых частых значений приблизительны"),
-    "time_cut": ("reading stopped after {seconds} s; all figures are of the first {read} rows", "чтение остановлено через {seconds} с; все числа — по первым строкам ({read})"),
     "fixed_width": ("columns are aligned with spaces, not separated by a mark", "столбцы выровнены пробелами, а не разделены знаком"),
     "sheets_cut": ("{total} sheets; only the first {read} were read", "листов {total}; прочитаны первые {read}"),
     "hidden_sheet": ("sheet {sheet} is hidden", "лист {sheet} скрыт"),
@@ -103,7 +101,6 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "unix_time": ("looks like Unix time in {unit}", "похож на время Unix в {unit}"),
     "spaces": ("{count} cell(s) had spaces around the value; they are cut", "ячеек с пробелами по краям: {count}; пробелы убраны"),
     "case_twins": ("has spellings that differ only in case or spaces, such as {examples}", "есть написания, отличающиеся лишь регистром или пробелами: {examples}"),
-    "unique_id": ("is different in every row", "различен в каждой строке"),
     "future": ("has dates after 2100 or before 1900", "содержит даты после 2100 или до 1900 года"),
 }
 _WORDS_RU = {"number": "числа", "date": "даты", "greatest": "наибольшее", "least": "наименьшее", "day": "сначала день", "month": "сначала месяц"}
@@ -140,4 +137,4 @@ def _plural(template: str, count: object) -> str:
 
 
 # Arguments that hold text or figures of cells.
-_FROM_CELLS = frozenset({"examples", "example", "value", "median", "units", "unit_values"})
+_FROM_CELLS = frozenset({"examples", "example", "reading", "value", "median", "units", "spellings", "errors"})

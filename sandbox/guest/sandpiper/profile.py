@@ -24,7 +24,9 @@ _EXCHANGE = "/workspace/.sandpiper"
 def files(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
     """The profile of these files, in the shape of profile.json.
 
-    A file that is no table has ``"refusal"``: one sentence for a person.
+    Beside design's keys an entry has ``"remarks"``, the notes without any cell's
+    text or value, and where the file is no table ``"refusal"``, one sentence for
+    a person.
     """
     return {"files": [profile for path in paths for profile in _file(os.fspath(path))]}
 
@@ -57,7 +59,7 @@ def _file(path: str) -> list[dict[str, Any]]:
 def refused(name: str, refusal: Refusal, language: str = "en") -> dict[str, Any]:
     """The entry of a file that could not be read as a table."""
     why = refusal.text(language)
-    return {"name": name, "kind": "", "encoding": "", "header_row": 0, "rows": 0, "sheets": [], "columns": [], "notes": [why], "refusal": why}
+    return {"name": name, "kind": "", "encoding": "", "header_row": 0, "rows": 0, "sheets": [], "columns": [], "notes": [why], "remarks": [why], "refusal": why}
 
 
 def of_file(name: str, reading: Reading, language: str = "en") -> list[dict[str, Any]]:
@@ -96,6 +98,7 @@ def _entry(name: str, tables: list[Table], reading: Reading, language: str) -> d
         entry["sheets"].extend({"name": clean(n, 120), "hidden": False, "rows": 0, "header_row": 0, "columns": [], "notes": []} for n in reading.empty)
         notes.append(Note("empty_sheets", args={"sheets": ", ".join(f"“{clean(n, 40)}”" for n in reading.empty[:8])}))
     entry["notes"] = [render(n, language) for n in notes] + entry["notes"]
+    entry["remarks"] = [render(n, language, values=False) for n in notes] + entry["remarks"]
     return entry
 
 
@@ -119,5 +122,6 @@ def of_table(name: str, table: Table, language: str = "en") -> dict[str, Any]:
         "rows": table.rows,
         "sheets": [],
         "notes": [render(n, language) for n in table.all_notes()],
+        "remarks": [render(n, language, values=False) for n in table.all_notes()],
         "columns": [table.column(i) for i in range(len(table.evidence))],
     }

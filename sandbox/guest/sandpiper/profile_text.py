@@ -53,7 +53,7 @@ def _file(entry: dict[str, Any], values: str, budget: int) -> str:
     facts.append(f"{len(entry['columns']):,} columns")
     lines = [head + ", ".join(facts)]
     used = len(lines[0])
-    for note in entry["notes"][:30] if values == "full" else []:
+    for note in (entry["notes"] if values == "full" else entry["remarks"])[:30]:
         lines.append("  note: " + note)
         used += len(lines[-1])
         if used > budget * 0.4:

@@ -46,7 +46,7 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
         notes.append(Note("stray_quotes"))
     small = 0 <= source.size <= _KEEP_BYTES
     if small:
-        body = _open_kept(source, charset, form)
+        body = _open_kept(source, charset, form, notes)
     else:
         body = grid.open_grid(lambda: _rows(source, charset, form), form.width)
     kind = "tsv" if form.delimiter == "\t" else "csv"
@@ -61,9 +61,14 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
     return table
 
 
-def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> grid.Grid:
+def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect, notes: list[Note]) -> grid.Grid:
     """A small source, read once and kept."""
     text = source.data().decode(charset.codec, errors="replace")
+    if "\0" in text:
+        notes.append(Note("nul_bytes", args={"count": text.count("\0")}))
+        text = text.replace("\0", "")
+    if "\ufffd" in text:
+        notes.append(Note("bad_bytes", args={"count": text.count("\ufffd"), "encoding": charset.name}))
     flat = _rectangle(text, form)
     if flat is not None:
         body = grid.open_grid(flat.rows, form.width)

@@ -21,7 +21,7 @@ _MAX_BYTES = 128 << 20
 _MAX_UNPACKED = 1 << 30
 MAX_SHEETS = 40
 # Texts kept of one workbook; what is beyond is cut and said.
-MAX_CELLS = 4_000_000
+MAX_CELLS = 3_000_000
 _BLANK_ROWS = 5_000  # so many in a row end a sheet: formatted to its last row
 
 Rows = Iterator[list[Any]]

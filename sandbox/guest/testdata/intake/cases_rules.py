@@ -213,6 +213,9 @@ def _mixed() -> list[Case]:
         plain("codes-among-numbers", "k,v\n" + "".join(f"k{i},{i + 100}\n" for i in range(60)) + "x,A17\n", rows=61, types={"v": "text"}, notes=["60 of 61 cells are numbers"]),
         plain("half-words", "k;v\na;1\nb;two\nc;3\nd;four\n", rows=4, types={"v": "text"}),
         plain("formula-errors", "k,v\na,1\nb,#DIV/0!\nc,3\nd,#REF!\n", rows=4, types={"v": "integer"}, sums={"v": 4}, missing={"v": 2}, notes=["formula errors"]),
+        plain("case-twins", "k,n\nOslo,1\noslo,2\nRome,3\n Oslo ,4\n", rows=4, sums={"n": 10}, notes=["differ only in case"]),
+        plain("sentinel", "k,n\n" + "".join(f"k{i},{20 + i % 9}\n" for i in range(40)) + "a,-999\nb,-999\n", rows=42, notes=["-999 occurs 2 times"]),
+        plain("outlier", "k,n\n" + "".join(f"k{i},{20 + i % 9}\n" for i in range(40)) + "a,5000\n", rows=41, notes=["greatest value 5,000"]),
         plain("padded", "k ; v\n a ; 1 \n b ; 2 \n c ; 3 \n", rows=3, columns=["k", "v"], sums={"v": 6}),
     ]
     for name, words in (("english", ("yes", "no")), ("russian", ("да", "нет")), ("true", ("TRUE", "FALSE")), ("chinese", ("是", "否"))):
