@@ -26,7 +26,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "picture": ("This is a picture ({kind}), not a table: send the data behind it as CSV or Excel.", "Это изображение ({kind}), а не таблица: пришлите сами данные в CSV или Excel."),
     "executable": ("This is an executable program ({kind}), not data: it was neither opened nor run.", "Это исполняемая программа ({kind}), а не данные: она не открыта и не запущена."),
     "media": ("This is {kind}, not a table: send the data as CSV or Excel.", "Это {kind}, а не таблица: пришлите данные в CSV или Excel."),
-    "unreadable": ("This is a {kind} file, which cannot be read here: save it as {instead} and send that.", "Это файл {kind}, который здесь прочитать нельзя: сохраните его как {instead} и пришлите."),
+    "unreadable": ("This is of the kind {kind}, which cannot be read here: save it as {instead} and send that.", "Это файл {kind}, который здесь прочитать нельзя: сохраните его как {instead} и пришлите."),
     "binary": ("This is binary data of no known kind, whatever its name says: send the table as CSV or Excel.", "Это двоичные данные неизвестного вида, что бы ни говорило имя: пришлите таблицу в CSV или Excel."),
     "no_sheet": ("The workbook has no sheet with data in it.", "В книге нет листа с данными."),
     "scanned": ("The PDF has no text in it (a scan?): send the document it was made from, or the data.", "В PDF нет текста (скан?): пришлите исходный документ или данные."),
