@@ -79,7 +79,11 @@ func (s *Sandbox) start(ctx context.Context, o Options, imageID string) (*Sessio
 		gone: make(chan struct{}), turn: make(chan struct{}, 1), inputs: map[int64][]string{},
 	}
 	session.info = Info{ID: session.id, ImageID: imageID, Runtime: o.Runtime}
-	made, err := s.engine.ContainerCreate(ctx, spec.Config, spec.Host, nil, nil, "sandpiper-ready-"+session.id)
+	// An engine carries out what a caller gave up: creation is waited for, so
+	// that its container is known and removed.
+	creating, created := context.WithTimeout(context.WithoutCancel(ctx), o.StartTimeout)
+	made, err := s.engine.ContainerCreate(creating, spec.Config, spec.Host, nil, nil, "sandpiper-ready-"+session.id)
+	created()
 	if err != nil {
 		s.release()
 		return nil, startFailure(ctx, "create container", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/lifecycle"
-	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
@@ -104,67 +102,13 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 		return nil, err
 	}
 
-	// What a task runs with.
-	if a.catalogue, err = loadSkills(loaded); err != nil {
+	if err := a.openRunner(ctx, point); err != nil {
 		return nil, err
 	}
-	a.boxes = newBoxes(boxesOptions{
-		loaded: loaded, owner: a.identity.owner, records: a.store, log: log, point: point, warm: options.serve,
-	})
-	a.life.Defer("sandbox", a.boxes.Close)
-	if err := a.boxes.Sweep(ctx); err != nil {
+	if err := a.openChannels(); err != nil {
 		return nil, err
 	}
-	model, err := openModel(loaded, log)
-	if err != nil {
-		return nil, err
-	}
-	if a.reports, err = saved.OpenStore(savedSkills(loaded)); err != nil {
-		return nil, err
-	}
-	a.life.Defer("saved reports", func(context.Context) error { return a.reports.Close() })
-	if a.runner, err = agent.New(agent.Options{
-		Sandbox: a.boxes, Skills: a.catalogue, Model: model, Values: agent.Values(loaded.Model.Values),
-		Budgets: loaded.Budgets.Bot(),
-		Limits:  agent.Limits{Artifacts: loaded.Limits.Artifacts, ArtifactSize: int64(loaded.Limits.Artifact)},
-		Log:     log, Point: point,
-	}); err != nil {
-		return nil, err
-	}
-
-	// The ways back to people.
-	channel, err := console.New(console.Options{Blobs: a.blobs, Records: a.store, Clock: systemClock{}})
-	if err != nil {
-		return nil, err
-	}
-	a.channels = map[string]bot.Channel{console.Name: channel, webAdapter: nowhere{}}
-	for _, open := range []func() error{a.openLocal, a.openFetch, a.openSlack, a.openGitHub, a.openTestPlatform} {
-		if err := open(); err != nil {
-			return nil, err
-		}
-	}
-	if a.policy, err = policyOf(loaded); err != nil {
-		return nil, err
-	}
-
-	// The core between them.
-	if a.orchestrator, err = bot.New(bot.OrchestratorOptions{
-		Store: a.store, Blobs: a.blobs, Runner: a.runner, Policy: a.policy,
-		Channels:  a.channels,
-		Commands:  a.commands(),
-		Redactor:  bot.NewRedactor(loaded.Secrets.Values()),
-		Key:       a.identity.key,
-		Budgets:   loaded.Budgets.Bot(),
-		Limits:    bot.Limits{WaitingPerActor: loaded.Limits.WaitingPerActor, Input: int64(loaded.Limits.Input), Inputs: loaded.Limits.Inputs},
-		Retention: bot.Retention{Tasks: loaded.Retention.Tasks.Std(), Blobs: loaded.Retention.Blobs.Std(), Audit: loaded.Retention.Audit.Std()},
-		Logger:    log, Point: point,
-	}); err != nil {
-		return nil, err
-	}
-	if a.slack != nil {
-		a.slack.Show(a.orchestrator)
-	}
-	if err := a.openSchedules(); err != nil {
+	if err := a.openCore(point); err != nil {
 		return nil, err
 	}
 	a.life.Go(ctx, "orchestrator", a.orchestrator.Run)
@@ -180,46 +124,76 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 	return a, nil
 }
 
-// stop ends everything in the reverse order of its start.
-func (a *app) stop(ctx context.Context) error { return a.life.Stop(ctx, stopBound) }
-
-// settle waits until nothing is left that this process can bring to an end,
-// and says what it waits for. When ctx ends, the rest is left to the next
-// start.
-func (a *app) settle(ctx context.Context, to io.Writer) error {
-	idle := make(chan error, 1)
-	wait, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { idle <- a.orchestrator.Idle(wait) }()
-	select {
-	case err := <-idle:
-		return err
-	case <-time.After(500 * time.Millisecond):
-	case err := <-a.life.Ended():
-		cancel()
-		<-idle
+// openRunner makes what a task runs with: skills, sandbox, model, agent.
+func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
+	if a.catalogue, err = loadSkills(a.loaded); err != nil {
 		return err
 	}
-	open, err := a.store.Open(ctx)
+	a.boxes = newBoxes(boxesOptions{
+		loaded: a.loaded, owner: a.identity.owner, records: a.store, log: a.log, point: point, warm: a.serves,
+	})
+	a.life.Defer("sandbox", a.boxes.Close)
+	if err := a.boxes.Sweep(ctx); err != nil {
+		return err
+	}
+	model, err := openModel(a.loaded, a.log)
 	if err != nil {
-		cancel()
-		<-idle
-		return fmt.Errorf("look for open tasks: %w", err)
+		return err
 	}
-	for i := range open {
-		if t := &open[i]; t.State != bot.TaskWaiting && t.Event.Origin.Adapter == console.Name {
-			fmt.Fprintf(to, "sandpiper: finishing task %s (%s), begun %s; Ctrl-C leaves it to the next start\n",
-				t.ID, term.Line(t.Title), t.Created.Local().Format("2006-01-02 15:04 MST"))
+	if a.reports, err = saved.OpenStore(savedSkills(a.loaded)); err != nil {
+		return err
+	}
+	a.life.Defer("saved reports", func(context.Context) error { return a.reports.Close() })
+	if a.runner, err = agent.New(agent.Options{
+		Sandbox: a.boxes, Skills: a.catalogue, Model: model, Values: agent.Values(a.loaded.Model.Values),
+		Budgets: a.loaded.Budgets.Bot(),
+		Limits:  agent.Limits{Artifacts: a.loaded.Limits.Artifacts, ArtifactSize: int64(a.loaded.Limits.Artifact)},
+		Log:     a.log, Point: point,
+	}); err != nil {
+		return err
+	}
+	return nil
+}
+
+// openChannels makes the ways back to people, and who may use them.
+func (a *app) openChannels() error {
+	channel, err := console.New(console.Options{Blobs: a.blobs, Records: a.store, Clock: systemClock{}})
+	if err != nil {
+		return err
+	}
+	a.channels = map[string]bot.Channel{console.Name: channel, webAdapter: nowhere{}}
+	for _, open := range []func() error{a.openLocal, a.openFetch, a.openSlack, a.openGitHub, a.openTestPlatform} {
+		if err := open(); err != nil {
+			return err
 		}
 	}
-	select {
-	case err = <-idle:
-	case err = <-a.life.Ended():
-		cancel()
-		<-idle
-	}
+	a.policy, err = policyOf(a.loaded)
 	return err
 }
+
+// openCore makes what stands between them.
+func (a *app) openCore(point func(string)) (err error) {
+	if a.orchestrator, err = bot.New(bot.OrchestratorOptions{
+		Store: a.store, Blobs: a.blobs, Runner: a.runner, Policy: a.policy,
+		Channels:  a.channels,
+		Commands:  a.commands(),
+		Redactor:  bot.NewRedactor(a.loaded.Secrets.Values()),
+		Key:       a.identity.key,
+		Budgets:   a.loaded.Budgets.Bot(),
+		Limits:    bot.Limits{WaitingPerActor: a.loaded.Limits.WaitingPerActor, Input: int64(a.loaded.Limits.Input), Inputs: a.loaded.Limits.Inputs},
+		Retention: bot.Retention{Tasks: a.loaded.Retention.Tasks.Std(), Blobs: a.loaded.Retention.Blobs.Std(), Audit: a.loaded.Retention.Audit.Std()},
+		Logger:    a.log, Point: point,
+	}); err != nil {
+		return err
+	}
+	if a.slack != nil {
+		a.slack.Show(a.orchestrator)
+	}
+	return a.openSchedules()
+}
+
+// stop ends everything in the reverse order of its start.
+func (a *app) stop(ctx context.Context) error { return a.life.Stop(ctx, stopBound) }
 
 // savedSkills is where saved reports lie.
 func savedSkills(loaded *config.Loaded) string { return filepath.Join(loaded.DataDir, "skills") }

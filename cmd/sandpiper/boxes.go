@@ -98,7 +98,10 @@ func (b *boxes) open(ctx context.Context) (*sandbox.Sandbox, error) {
 
 // Ready fails, with what to do, where no session could be made.
 func (b *boxes) Ready(ctx context.Context) error {
-	_, err := b.open(ctx)
+	opened, err := b.open(ctx)
+	if err == nil {
+		err = opened.Ping(ctx)
+	}
 	var missing *sandbox.Error
 	if errors.As(err, &missing) {
 		return &fault.Error{Status: fault.Missing, Message: missing.Error(), Hint: missing.Hint, Kind: string(missing.Verdict), Err: err}
