@@ -27,7 +27,6 @@ func (a *app) settle(ctx context.Context, to io.Writer) error {
 	err := a.settled(ctx, idle, to)
 	cancel()
 	if errors.Is(err, errLeft) {
-		<-idle
 		return nil
 	}
 	return err
