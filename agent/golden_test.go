@@ -44,7 +44,9 @@ func TestPrompts(t *testing.T) {
 		{Match: "Sum up the north.", Turns: []modeltest.Turn{end("North is summed up.")}},
 		{Turns: []modeltest.Turn{
 			modeltest.Do("delegate", args{"subtasks": []args{{"title": "North", "instructions": "Sum up the north.", "skills": []string{"skill-001"}}}}),
-			modeltest.Say("I am done."), {}, end("Done."),
+			modeltest.Say("I am done."),
+			{},
+			end("Done."),
 		}},
 	}})
 	w.options.Skills = manySkills(t, 2)

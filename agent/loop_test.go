@@ -38,6 +38,7 @@ func (printer) Run(_ context.Context, p sandbox.Program) (sandbox.Result, error)
 func (printer) Collect(context.Context, sandbox.CollectOptions) (sandbox.Collected, error) {
 	return sandbox.Collected{}, nil
 }
+
 func (printer) Info() sandbox.Info { return sandbox.Info{ImageID: "sha256:printer", Runtime: "none"} }
 func (printer) Close() error       { return nil }
 
@@ -337,8 +338,10 @@ func TestHelpersFail(t *testing.T) {
 		{Match: "PART-WELL", Turns: []modeltest.Turn{run("print(77)"), end("It is 77.")}},
 		{Match: "all parts", Turns: []modeltest.Turn{
 			modeltest.Do("delegate", args{"subtasks": []args{
-				{"title": "a", "instructions": "PART-STALL"}, {"title": "b", "instructions": "PART-BROKEN"},
-				{"title": "c", "instructions": "PART-WELL"}, {"title": "d", "instructions": "PART-SPEND"},
+				{"title": "a", "instructions": "PART-STALL"},
+				{"title": "b", "instructions": "PART-BROKEN"},
+				{"title": "c", "instructions": "PART-WELL"},
+				{"title": "d", "instructions": "PART-SPEND"},
 			}}),
 			end("One part came: 77."),
 		}},

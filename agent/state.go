@@ -120,9 +120,9 @@ func (l *loop) applyTool(tool toolData) {
 	s := &l.state
 	for i, c := range s.pending {
 		if c.ID == tool.CallID {
-			print := fingerprint(c, tool.Result)
-			s.seen[print]++
-			s.repeated = max(s.repeated, s.seen[print])
+			pair := fingerprint(c, tool.Result)
+			s.seen[pair]++
+			s.repeated = max(s.repeated, s.seen[pair])
 			s.pending = append(s.pending[:i:i], s.pending[i+1:]...)
 			s.helpers += len(s.shares)
 			break

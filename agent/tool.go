@@ -103,10 +103,10 @@ func (t *tool) run(ctx context.Context, l *loop, call Call) (observation, error)
 // allTools makes the tools in the order in which models see them.
 func allTools() ([]*tool, error) {
 	var list []*tool
-	for _, make := range []func() (*tool, error){
+	for _, build := range []func() (*tool, error){
 		todoTool, completeTool, reviseTool, listFilesTool, readFileTool, readSkillTool, executeTool, delegateTool, askTool, finishTool,
 	} {
-		t, err := make()
+		t, err := build()
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
@@ -12,6 +13,10 @@ import (
 
 // outputMost is what of a program's output enters a prompt.
 const outputMost = 6 << 10
+
+// shortWall is the rest of a budget of program time from which on it bounds
+// the next program.
+const shortWall = 20 * time.Second
 
 type executeArgs struct {
 	Language string `json:"language" jsonschema:"python, javascript, bash or sql"`
@@ -35,8 +40,13 @@ func executeTool() (*tool, error) {
 		if strings.TrimSpace(args.Code) == "" {
 			return failed("The program is empty."), nil
 		}
-		if l.budget.left().Sandbox <= 0 {
+		left := l.budget.left().Sandbox
+		if left <= 0 {
 			return failed("The program time is used up: no further program runs. Finish with what you have."), nil
+		}
+		l.w.wall = 0
+		if left < shortWall {
+			l.w.wall = left // no session's own limit is shorter than that
 		}
 		l.t.report(l.t.words.RunningProgram, nil)
 		program := bot.Program{Language: string(language), Code: args.Code}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
@@ -45,6 +46,8 @@ type workspace struct {
 	session Session
 	// seen counts the entries that the live session knows.
 	seen int
+	// wall bounds the next recorded program; 0 leaves the session's own limit.
+	wall time.Duration
 	// recorded, when set, is told of each program's step.
 	recorded func(bot.Step)
 	// outputs counts the long outputs that were kept as files.
@@ -212,9 +215,14 @@ var errLost = errors.New("the session was lost")
 // exec runs a program in the open session, without recording it. What it
 // writes is kept up to a bound in output, for a file.
 func (w *workspace) exec(ctx context.Context, p bot.Program) (sandbox.Result, *longOutput, error) {
+	return w.execWithin(ctx, p, 0)
+}
+
+// execWithin is exec with a wall-clock limit of its own; 0 takes the session's.
+func (w *workspace) execWithin(ctx context.Context, p bot.Program, wall time.Duration) (sandbox.Result, *longOutput, error) {
 	out := &longOutput{}
 	result, err := w.session.Run(ctx, sandbox.Program{
-		Language: sandbox.Language(p.Language), Code: p.Code,
+		Language: sandbox.Language(p.Language), Code: p.Code, Wall: wall,
 		Output: func(_ string, chunk []byte) { out.add(chunk) },
 	})
 	if err != nil {
@@ -239,7 +247,7 @@ func (w *workspace) run(ctx context.Context, p bot.Program) (bot.Program, sandbo
 	if err := w.open(ctx); err != nil {
 		return p, sandbox.Result{}, err
 	}
-	result, out, err := w.exec(ctx, p)
+	result, out, err := w.execWithin(ctx, p, w.wall)
 	if err != nil {
 		return p, result, err
 	}

@@ -38,7 +38,7 @@ func (c *Client) responses(ctx context.Context, model string, req agent.Request,
 	if err != nil {
 		return agent.Reply{}, err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // read to its end, or given up
 	return readResponse(stream.RecvRaw, req)
 }
 

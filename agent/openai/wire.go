@@ -25,7 +25,7 @@ func (c *Client) chat(ctx context.Context, model string, req agent.Request, d *d
 	case c.newName(model) != habit.otherMax:
 		wire.MaxCompletionTokens = req.MaxOutput
 	default:
-		wire.MaxTokens = req.MaxOutput
+		wire.MaxTokens = req.MaxOutput //nolint:staticcheck // the name that servers of one's own know
 	}
 	if req.Force != "" && !habit.noToolChoice {
 		wire.ToolChoice = api.ToolChoice{Type: api.ToolTypeFunction, Function: api.ToolFunction{Name: req.Force}}
@@ -34,7 +34,7 @@ func (c *Client) chat(ctx context.Context, model string, req agent.Request, d *d
 	if err != nil {
 		return agent.Reply{}, err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // read to its end, or given up
 	return readChat(stream.RecvRaw, req, d)
 }
 
