@@ -23,6 +23,7 @@ type earlier struct {
 	tasks   []earlierTask
 	inputs  []bot.Input // of this task and of those before it
 	log     []entry     // the program log that rebuilds the session
+	image   string      // the image that it ran on last
 	rebuilt bool
 }
 
@@ -61,36 +62,42 @@ func (t *task) earlier(ctx context.Context) (earlier, error) {
 				e.inputs = append(e.inputs, in)
 			}
 		}
-		entries, took, err := t.programLog(ctx, task.ID)
+		entries, image, took, err := t.programLog(ctx, task.ID)
 		if err != nil {
 			return e, err
 		}
 		log, seconds = append(log, entries...), seconds+took
+		if len(entries) > 0 {
+			e.image = image
+		}
 	}
 	// Programs that would meet another file under the old name, or would take
 	// too long, are not run again: the work starts from the files.
 	if len(log) > 0 && !clash && seconds <= replaySeconds {
 		e.log, e.rebuilt = log, true
+	} else {
+		e.image = ""
 	}
 	return e, nil
 }
 
 // programLog reads what made the session of another task's lead, ending with
-// its files put aside, and the time its programs took. Its outputs count as
-// calculated.
-func (t *task) programLog(ctx context.Context, id string) ([]entry, float64, error) {
+// its files put aside, the image it ran on, and the time its programs took.
+// Its outputs count as calculated.
+func (t *task) programLog(ctx context.Context, id string) (log []entry, image string, seconds float64, err error) {
 	steps, err := t.run.Journal.Of(ctx, id)
 	if errors.Is(err, bot.ErrNotFound) {
-		return nil, 0, nil // forgotten by retention
+		return nil, "", 0, nil // forgotten by retention
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("read journal of %s: %w", id, err)
+		return nil, "", 0, fmt.Errorf("read journal of %s: %w", id, err)
 	}
-	log, err := logOf(steps)
+	s, err := readSeed(steps)
 	if err != nil {
-		return nil, 0, err
+		return nil, "", 0, err
 	}
-	seconds, programs := 0.0, false
+	log = s.log
+	programs := false
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range log {
@@ -100,13 +107,13 @@ func (t *task) programLog(ctx context.Context, id string) ([]entry, float64, err
 			t.proofs.program(lead, *e.program)
 		}
 		if e.runnable {
-			return nil, 0, nil // a runnable skill's memory is of no use
+			return nil, "", 0, nil // a runnable skill's memory is of no use
 		}
 	}
 	if !programs {
-		return nil, 0, nil
+		return nil, "", 0, nil
 	}
-	return append(log, entry{settle: true}), seconds, nil
+	return append(log, entry{settle: true}), s.image, seconds, nil
 }
 
 // logOf reads the lead's part of a journal as the log of its session.

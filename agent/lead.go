@@ -25,7 +25,7 @@ func (t *task) runLead(ctx context.Context, skill skills.Skill, steps []bot.Step
 	if err != nil {
 		return bot.Outcome{}, err
 	}
-	w := &workspace{t: t, agent: lead, inputs: before.inputs, log: before.log}
+	w := &workspace{t: t, agent: lead, inputs: before.inputs, log: before.log, image: orText(t.image, before.image)}
 	defer w.close()
 	p, err := t.intake(bounded, w, steps)
 	if err != nil {

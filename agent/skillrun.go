@@ -95,7 +95,7 @@ type previous struct {
 
 // runSkill runs a runnable skill: no model is asked.
 func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Step) (bot.Outcome, error) {
-	w := &workspace{t: t, agent: lead, inputs: t.skillInputs()}
+	w := &workspace{t: t, agent: lead, inputs: t.skillInputs(), image: t.image}
 	defer w.close()
 	result, done, err := recordedArtifacts(steps, lead)
 	if err != nil {

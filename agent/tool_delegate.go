@@ -243,7 +243,7 @@ func (l *loop) helper(ctx context.Context, i int, s subtask, steps []bot.Step) h
 			h.tools = append(h.tools, tool)
 		}
 	}
-	h.w = &workspace{t: l.t, agent: h.path, inputs: l.given[i]}
+	h.w = &workspace{t: l.t, agent: h.path, inputs: l.given[i], image: l.w.image}
 	defer h.w.close()
 	if err := h.openHelper(ctx, s, steps, l.inventory); err != nil {
 		return helped{err: err}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/agent/modeltest"
+	"github.com/sandpiper-bot/sandpiper/bot"
 )
 
 // observations runs turns on the real sandbox and gives what each was told.
@@ -19,7 +21,12 @@ func observations(t *testing.T, w *world, id, table string, turns ...modeltest.T
 	w.must(w.task(id, "look into it", w.input("data.csv", []byte(table))))
 	var out []string
 	for _, r := range srv.Requests()[1:] {
-		out = append(out, r.Last().Content)
+		for i := len(r.Messages) - 1; i >= 0; i-- {
+			if r.Messages[i].Role == "tool" { // a hint to wrap up may follow
+				out = append(out, r.Messages[i].Content)
+				break
+			}
+		}
 	}
 	return out
 }
@@ -136,5 +143,16 @@ func TestCellProvesNothing(t *testing.T) {
 	}
 	if !strings.Contains(o.Message, "`data.csv` (3 rows)") {
 		t.Errorf("it does not say what it rests on: %s", o.Message)
+	}
+}
+
+// TestProgramTime: a budget of program time ends a program that would go on,
+// and no further one runs.
+func TestProgramTime(t *testing.T) {
+	w := newWorld(t, "")
+	w.options.Budgets = bot.Budgets{Sandbox: 8 * time.Second}
+	said := observations(t, w, "01A", "a\n1\n", run("import time\nprint('begun', flush=True)\ntime.sleep(100)"), run("print('again')"))
+	if len(said) != 2 || !strings.Contains(said[0], "verdict: wall") || !strings.Contains(said[0], "begun") || !strings.Contains(said[1], "program time is used up") {
+		t.Errorf("told %q", said)
 	}
 }
