@@ -62,6 +62,9 @@ func TestTwinsMergeUntilTheTaskStarts(t *testing.T) {
 	if ticket, err := w.Submit(t.Context(), late); err != nil || ticket.Task != first || !ticket.Duplicate {
 		t.Errorf("twin of what runs: %+v %v", ticket, err)
 	}
+	if task, err := w.Task(t.Context(), first); err != nil || len(task.Event.Inputs) != 0 {
+		t.Errorf("a twin changed what runs: %+v %v", task.Event.Inputs, err)
+	}
 	close(g.open)
 	w.idle()
 	if !slices.Equal(inputs, []string{"a.csv"}) {

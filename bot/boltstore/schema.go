@@ -37,9 +37,6 @@ func buckets() []string {
 	}
 }
 
-// version is the schema this code reads and writes.
-const version = 1
-
 // NewerError says that a later Sandpiper wrote the database.
 type NewerError struct {
 	Path        string
@@ -52,7 +49,8 @@ func (e *NewerError) Error() string {
 }
 
 // migrations holds the step from each version to the next: migrations()[0]
-// makes version 1 of an empty file.
+// makes version 1 of an empty file. This code reads and writes the version that
+// the last step makes.
 func migrations() []func(*bolt.Tx) error {
 	return []func(*bolt.Tx) error{
 		func(tx *bolt.Tx) error {
@@ -66,9 +64,10 @@ func migrations() []func(*bolt.Tx) error {
 	}
 }
 
-// migrate brings the schema to version, one step a transaction, and keeps a
-// copy of the file as it was before.
-func (s *Store) migrate() error {
+// migrate brings the file to the version that steps lead to, one step a
+// transaction, and keeps a copy of it as it was before.
+func (s *Store) migrate(steps []func(*bolt.Tx) error) error {
+	version := uint64(len(steps))
 	have, err := s.schema()
 	if err != nil {
 		return err
@@ -82,10 +81,9 @@ func (s *Store) migrate() error {
 		}
 	}
 	for ; have < version; have++ {
-		step := migrations()[have]
 		err := s.db.Update(func(tx *bolt.Tx) (err error) {
 			defer guard(s.path(), &err)()
-			if err := step(tx); err != nil {
+			if err := steps[have](tx); err != nil {
 				return err
 			}
 			return tx.Bucket([]byte(bucketMeta)).Put([]byte("version"), number(have+1))
@@ -94,7 +92,7 @@ func (s *Store) migrate() error {
 			return fmt.Errorf("migrate store to schema %d: %w", have+1, writeError(err))
 		}
 	}
-	return nil
+	return s.complete()
 }
 
 // schema returns the file's version: 0 for a new file.
@@ -113,9 +111,15 @@ func (s *Store) schema() (have uint64, err error) {
 			return &DamagedError{Path: s.path(), Reason: "it names no schema version"}
 		}
 		have = binary.BigEndian.Uint64(v)
-		if have > version {
-			return nil
-		}
+		return nil
+	})
+	return have, err
+}
+
+// complete checks that every bucket is there.
+func (s *Store) complete() error {
+	return s.db.View(func(tx *bolt.Tx) (err error) {
+		defer guard(s.path(), &err)()
 		for _, name := range buckets() {
 			if tx.Bucket([]byte(name)) == nil {
 				return &DamagedError{Path: s.path(), Reason: "bucket " + name + " is missing"}
@@ -123,7 +127,6 @@ func (s *Store) schema() (have uint64, err error) {
 		}
 		return nil
 	})
-	return have, err
 }
 
 // keepCopy writes the file beside itself before a migration changes it.

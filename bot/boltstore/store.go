@@ -70,7 +70,7 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	s.db = db
-	if err := s.migrate(); err != nil {
+	if err := s.migrate(migrations()); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
