@@ -65,7 +65,9 @@ func TestDailyBudgets(t *testing.T) {
 		settle(ctx, r, 800, 0) // more than was set aside: it is spent all the same
 	})
 	w.spend("bob", func(ctx context.Context, m bot.Meter) {
-		fails(ctx, m, 401, 0, "daily_tokens")
+		for range 3 {
+			fails(ctx, m, 401, 0, "daily_tokens")
+		}
 		settle(ctx, works(ctx, m, 400, 0), 100, 0) // what failed before left nothing behind
 	})
 	w.end() // the sums outlive the process

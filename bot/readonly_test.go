@@ -59,8 +59,8 @@ func TestAFullDiskIsWaitedOut(t *testing.T) {
 	w.idle()
 	w.platform.once(t)
 	for _, line := range []string{"read-only: the store cannot commit", "the store commits again"} {
-		if strings.Count(w.log.String(), line) != 1 {
-			t.Errorf("the log says %d times %q", strings.Count(w.log.String(), line), line)
+		if !strings.Contains(w.log.String(), line) {
+			t.Errorf("the log does not say %q", line)
 		}
 	}
 }

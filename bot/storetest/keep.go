@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,6 +124,21 @@ func references(t *testing.T, s bot.Store) {
 			{Task: one.ID, Step: bot.Step{Seq: 1, Data: json.RawMessage(`{"any":["` + hash(10*i+2) + `"]}`)}},
 		}})
 	}
+	// Many more tasks behind them, and one reference at the very end.
+	var group sync.WaitGroup
+	for range 32 {
+		group.Go(func() {
+			for range 40 {
+				if _, err := s.Commit(t.Context(), bot.Commit{Task: task(s, "one of many")}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	last := task(s, "last")
+	last.ID, last.Title = s.NewID(at().Add(time.Hour)), hash(77)
+	commit(t, s, bot.Commit{Task: last})
 	if _, err := s.Put(t.Context(), "saved", "report", []byte(`"`+hash(99)+`"`), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +149,7 @@ func references(t *testing.T, s bot.Store) {
 		}
 		found[h] = true
 	}
-	for n, want := range map[int]bool{0: true, 1: true, 2: true, 10: false, 11: false, 12: false, 20: true, 21: true, 22: true, 99: true} {
+	for n, want := range map[int]bool{0: true, 1: true, 2: true, 10: false, 11: false, 12: false, 20: true, 21: true, 22: true, 77: true, 99: true} {
 		if found[hash(n)] != want {
 			t.Errorf("content %d is referred to: %v, want %v", n, found[hash(n)], want)
 		}

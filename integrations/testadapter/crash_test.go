@@ -67,7 +67,10 @@ func life() error {
 		Store: store, Blobs: blobs, Runner: counting{}, Logger: log, Point: point,
 		Policy:   bot.Rules{{Origin: "*", Actors: []string{"*"}, May: []bot.Right{bot.MayAsk}}},
 		Channels: map[string]bot.Channel{testadapter.Name: adapter},
-		Limits:   bot.Limits{WaitingPerActor: 1000, WaitingPerConversation: 1000},
+		Commands: map[string]bot.CommandSpec{"note": {Run: func(_ context.Context, e bot.Event) (string, error) {
+			return "noted " + e.Command.Args, nil
+		}}},
+		Limits: bot.Limits{WaitingPerActor: 1000, WaitingPerConversation: 1000},
 		Timing: bot.Timing{
 			Settle: 100 * time.Millisecond, Retry: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond,
 			Progress: 5 * time.Millisecond,
@@ -95,6 +98,9 @@ type counting struct{}
 
 func (counting) Run(ctx context.Context, run bot.Run) (bot.Outcome, error) {
 	const turns = 3
+	if asks := strings.HasPrefix(run.Task.Event.Text, "ask"); asks && len(run.Task.Answers) == 0 {
+		return bot.Outcome{State: bot.TaskWaiting, Question: &bot.Question{Text: "Which one?"}}, nil
+	}
 	steps, err := run.Journal.Steps(ctx)
 	if err != nil {
 		return bot.Outcome{}, err
@@ -115,6 +121,9 @@ func (counting) Run(ctx context.Context, run bot.Run) (bot.Outcome, error) {
 		return bot.Outcome{}, err
 	}
 	message := "answer to " + run.Task.Event.Text
+	for _, a := range run.Task.Answers {
+		message += ", " + a.Text
+	}
 	for _, in := range run.Task.Inputs {
 		message += ", " + in.Name + ": " + strconv.FormatInt(in.Size, 10) + in.Problem
 	}
@@ -160,12 +169,12 @@ type crash struct {
 	platform *testplatform.Platform
 	random   *rand.Rand
 	events   []bot.Event
-	denied   int
+	answered map[string]bool // questions, by task
 }
 
 func newCrash(t *testing.T, seed uint64) *crash {
 	t.Helper()
-	c := &crash{t: t, dir: t.TempDir(), random: rand.New(rand.NewPCG(seed, 2))}
+	c := &crash{t: t, dir: t.TempDir(), answered: map[string]bool{}, random: rand.New(rand.NewPCG(seed, 2))}
 	c.platform = testplatform.New(testplatform.Faults{LoseRequest: 0.02, LoseResponse: 0.05, Busy: 0.02, Duplicate: 0.2}, seed)
 	server := httptest.NewUnstartedServer(c.platform)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(io.Discard, nil), slog.LevelError)
@@ -177,29 +186,63 @@ func newCrash(t *testing.T, seed uint64) *crash {
 	return c
 }
 
-// feed lets more happen than one life will manage.
+// feed lets more happen than one life will manage: requests, questions to be
+// answered, commands of the core and of another room.
 func (c *crash) feed() {
+	c.answer()
 	for range 6 {
 		n := len(c.events)
+		conversation := fmt.Sprintf("c%d", n%7)
 		e := bot.Event{
 			Key: fmt.Sprintf("test:%d", n), Kind: bot.EventRequest, Text: fmt.Sprintf("question %d", n),
 			Source: fmt.Sprintf("message %d", n),
-			Origin: bot.Origin{Adapter: testadapter.Name, Conversation: fmt.Sprintf("c%d", n%7), Place: "test:room", Address: fmt.Sprintf("c%d", n%7)},
 			Actor:  bot.Actor{ID: fmt.Sprintf("test:actor%d", n%5)},
+		}
+		switch {
+		case n%8 == 0:
+			e.NeedsRight, e.Actor.ID = true, "stranger"
+		case n%10 == 9:
+			e.Text, conversation = fmt.Sprintf("ask %d", n), fmt.Sprintf("q%d", n)
+		case n%11 == 5:
+			e.Kind, e.Command = bot.EventCommand, bot.Command{Name: "status"}
+		case n%11 == 6:
+			e.Kind, e.Command = bot.EventCommand, bot.Command{Name: "note", Args: e.Key}
+		case n%4 == 0:
+			e.NeedsRight = true
 		}
 		if n%3 == 0 {
 			e.Inputs = []bot.InputRef{{Name: "data.csv", Ref: "file"}}
 		}
-		if n%4 == 0 {
-			e.NeedsRight = true
-		}
-		if n%8 == 0 {
-			e.Actor.ID = "stranger"
-			c.denied++
-		}
+		e.Origin = bot.Origin{Adapter: testadapter.Name, Conversation: conversation, Place: "test:room", Address: conversation}
 		c.events = append(c.events, e)
 		c.platform.Happen(e)
 	}
+}
+
+// answer answers the questions that have arrived, each once; it returns how many
+// there were in all.
+func (c *crash) answer() int {
+	for _, m := range c.platform.Messages() {
+		d := m.Delivery
+		if d.Kind != bot.DeliverQuestion || c.answered[d.Task] {
+			continue
+		}
+		c.answered[d.Task] = true
+		c.platform.Happen(bot.Event{
+			Key: "answer:" + d.Task, Kind: bot.EventRequest, Text: "this one", Origin: d.Origin, Actor: d.Actor,
+		})
+	}
+	return len(c.answered)
+}
+
+// asks counts the events that make the bot ask back.
+func (c *crash) asks() (n int) {
+	for i := range c.events {
+		if strings.HasPrefix(c.events[i].Text, "ask") {
+			n++
+		}
+	}
+	return n
 }
 
 // start runs a life that kills itself at the given point, and returns its log
@@ -242,7 +285,7 @@ func (c *crash) finish() {
 	c.t.Helper()
 	cmd, log, stdin := c.start("")
 	deadline := time.Now().Add(2 * time.Minute)
-	for c.platform.Unacknowledged() > 0 && time.Now().Before(deadline) {
+	for (c.answer() < c.asks() || c.platform.Unacknowledged() > 0) && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := stdin.Close(); err != nil {
@@ -262,17 +305,18 @@ func (c *crash) check() {
 		c.t.Fatal(err)
 	}
 	defer store.Close()
-	tasks, err := store.Tasks(ctx, bot.TaskQuery{Limit: 1 << 20})
+	tasks, err := store.Tasks(ctx, bot.TaskQuery{Limit: 1 << 20, Commands: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if len(tasks) != len(c.events) {
-		c.t.Errorf("%d events made %d tasks", len(c.events), len(tasks))
-	}
 	arrived := map[string][]bot.Delivery{} // by task
 	counts := map[string]int{}             // by delivery
+	statuses := 0
 	for _, m := range c.platform.Messages() {
 		counts[m.Delivery.ID]++
+		if m.Delivery.Task == "" {
+			statuses++
+		}
 		arrived[m.Delivery.Task] = append(arrived[m.Delivery.Task], m.Delivery)
 	}
 	byKey := map[string]*bot.Task{}
@@ -281,7 +325,12 @@ func (c *crash) check() {
 	}
 	lives := 0
 	for _, e := range c.events {
+		if e.Command.Name == "status" { // answered without a task, once
+			statuses--
+			continue
+		}
 		task := byKey[e.Key]
+		delete(byKey, e.Key)
 		if task == nil {
 			c.t.Errorf("event %s was acknowledged and has no task", e.Key)
 			continue
@@ -289,16 +338,24 @@ func (c *crash) check() {
 		lives = max(lives, task.Attempts)
 		c.checkTask(ctx, store, task, arrived[task.ID], counts)
 	}
+	if statuses != 0 || len(byKey) != 0 {
+		c.t.Errorf("%d status replies too many, %d tasks of no event", statuses, len(byKey))
+	}
 	c.checkTrail(ctx, store)
-	c.t.Logf("%d tasks, %d messages, a task was begun up to %d times, %d ended refused", len(tasks), len(counts), lives, c.denied)
+	c.t.Logf("%d tasks, %d messages, a task was begun up to %d times, %d questions were answered", len(tasks), len(counts), lives, len(c.answered))
 }
 
 // checkTask checks one task's ending, steps and messages.
 func (c *crash) checkTask(ctx context.Context, store *boltstore.Store, task *bot.Task, arrived []bot.Delivery, counts map[string]int) {
 	c.t.Helper()
-	want, kinds := bot.TaskDone, "answer files"
-	if task.Event.Actor.ID == "stranger" && task.Event.NeedsRight {
-		want, kinds = bot.TaskRefused, "answer"
+	want, kinds, turns := bot.TaskDone, "answer files", 3
+	switch {
+	case task.Event.Actor.ID == "stranger":
+		want, kinds, turns = bot.TaskRefused, "answer", 0
+	case task.Event.Kind == bot.EventCommand:
+		kinds, turns = "notice", 0
+	case strings.HasPrefix(task.Event.Text, "ask"):
+		kinds = "question answer files"
 	}
 	if task.State != want {
 		c.t.Errorf("task %s is %s, want %s: %+v", task.ID, task.State, want, task.Outcome)
@@ -311,7 +368,7 @@ func (c *crash) checkTask(ctx context.Context, store *boltstore.Store, task *bot
 		}
 	}
 	steps, err := store.Steps(ctx, task.ID)
-	if err != nil || endings != 1 || want == bot.TaskDone && len(steps) != 3 {
+	if err != nil || endings != 1 || len(steps) != turns {
 		c.t.Errorf("task %s has %d endings and %d steps (%v)", task.ID, endings, len(steps), err)
 	}
 	deliveries, err := store.Deliveries(ctx, task.ID)
@@ -334,7 +391,7 @@ func (c *crash) checkTask(ctx context.Context, store *boltstore.Store, task *bot
 	if strings.Join(got, " ") != kinds {
 		c.t.Errorf("task %s sent %v, want %s", task.ID, got, kinds)
 	}
-	if len(task.Event.Inputs) > 0 && want == bot.TaskDone && !strings.HasSuffix(answer, "data.csv: 8") {
+	if len(task.Event.Inputs) > 0 && turns > 0 && !strings.HasSuffix(answer, "data.csv: 8") {
 		c.t.Errorf("task %s did not read its file: %q", task.ID, answer)
 	}
 }
