@@ -267,16 +267,30 @@ func (c *crash) start(kill string) (*exec.Cmd, *strings.Builder, io.Closer) {
 	return cmd, &log, stdin
 }
 
-// killed runs a life until it has killed itself.
+// killed runs a life until it has killed itself. More happens for as long as
+// that takes: what there was may be done before the point is reached.
 func (c *crash) killed() {
 	c.t.Helper()
 	const furthest = 80
 	kill := strconv.Itoa(1 + c.random.IntN(furthest))
 	cmd, log, _ := c.start(kill)
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		c.t.Fatalf("life to be killed at point %s ended with %v\n%s", kill, err, log)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	more := time.NewTicker(100 * time.Millisecond)
+	defer more.Stop()
+	for {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				c.t.Fatalf("life to be killed at point %s ended with %v\n%s", kill, err, log)
+			}
+			return
+		case <-more.C:
+			if c.platform.Unacknowledged() == 0 {
+				c.feed()
+			}
+		}
 	}
 }
 
