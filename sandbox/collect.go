@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gabriel-vasile/mimetype"
 )
@@ -26,6 +27,7 @@ func (s *Session) Collect(ctx context.Context, options CollectOptions) (Collecte
 		return Collected{}, fmt.Errorf("collect files: %w", err)
 	}
 	defer release()
+	began := time.Now()
 	c := s.newCollector(options)
 	dir := strings.Trim(options.Dir, "/")
 	if dir == "" {
@@ -48,6 +50,7 @@ func (s *Session) Collect(ctx context.Context, options CollectOptions) (Collecte
 		return Collected{}, fmt.Errorf("collect files: %w", err)
 	}
 	err = c.run(ctx)
+	c.found.Took = time.Since(began)
 	if err != nil {
 		s.end(err)
 		return c.found, fmt.Errorf("collect files: %w", err)

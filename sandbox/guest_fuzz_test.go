@@ -15,7 +15,7 @@ import (
 // container: it answers, says that it gives up, or ends; it never hangs. The
 // seeds are the corpus; each input costs a container.
 func FuzzGuest(f *testing.F) {
-	box := fuzzBox(f)
+	box := ownBox(f, Options{Pool: Pool{Size: 2}})
 	seed := func(kind byte, head any, tail string) {
 		packed, err := encodeFrame(kind, head, []byte(tail))
 		if err != nil {
@@ -88,31 +88,32 @@ func incomplete(said []byte) bool {
 	return len(said) > 0
 }
 
-// fuzzBox is a sandbox for this package's own tests, which cannot use
-// sandboxtest.
-func fuzzBox(f *testing.F) *Sandbox {
-	f.Helper()
+// ownBox is a sandbox for this package's own tests, which cannot use
+// sandboxtest; owner, limits and an empty list of libraries are filled in.
+func ownBox(t testing.TB, options Options) *Sandbox {
+	t.Helper()
 	api, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err == nil {
-		_, err = api.Ping(f.Context())
+		_, err = api.Ping(t.Context())
+		api.Close()
 	}
 	if err != nil && os.Getenv("CI") == "true" {
-		f.Fatalf("no container engine answers, and in CI there must be one: %v", err)
+		t.Fatalf("no container engine answers, and in CI there must be one: %v", err)
 	}
 	if err != nil {
-		f.Skipf("skipped: no container engine answers: %v", err)
+		t.Skipf("skipped: no container engine answers: %v", err)
 	}
-	if _, err := Build(f.Context(), BuildOptions{}); err != nil {
-		f.Fatal(err)
+	if _, err := Build(t.Context(), BuildOptions{}); err != nil {
+		t.Fatal(err)
 	}
-	limits := probeLimits()
-	box, err := New(f.Context(), Options{Owner: probeOwner("fuzz"), Limits: limits, Preload: []string{}, Pool: Pool{Size: 2}})
+	options.Owner, options.Limits, options.Preload = probeOwner("own"), probeLimits(), []string{}
+	box, err := New(t.Context(), options)
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
-	f.Cleanup(func() {
+	t.Cleanup(func() {
 		if err := box.Close(); err != nil {
-			f.Error(err)
+			t.Error(err)
 		}
 	})
 	return box

@@ -93,4 +93,5 @@ type CollectOptions struct {
 type Collected struct {
 	Files   []File
 	Skipped []Skipped
+	Took    time.Duration
 }

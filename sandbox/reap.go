@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,15 +47,36 @@ func (s *Sandbox) reapable(one container.Summary, all bool, now time.Time) bool 
 	s.mu.Lock()
 	_, ours := s.sessions[one.ID]
 	s.mu.Unlock()
+	if ours {
+		return false
+	}
+	young := now.Sub(time.Unix(one.Created, 0)) < 2*time.Minute
+	if one.Labels[labelLife] == s.life {
+		// Not held, and yet ours: a creation whose answer was lost, or a removal
+		// that failed; unless its creation is still under way.
+		return !young
+	}
 	deadline, err := time.Parse(time.RFC3339, one.Labels[labelDeadline])
 	late := err != nil || now.After(deadline)
-	if ours || one.Labels[labelLife] == s.life {
-		return late && !ours
-	}
-	// One that was only just created may be about to start.
-	fresh := one.State == "created" && now.Sub(time.Unix(one.Created, 0)) < time.Minute
-	stopped := one.State != "running" && one.State != "paused" && !fresh
+	// One of another life that was only just created may be about to start.
+	stopped := one.State != "running" && one.State != "paused" && (one.State != "created" || !young)
 	return all || late || stopped
+}
+
+// sweep removes whatever this process made and still stands, at its end.
+func (s *Sandbox) sweep(ctx context.Context) error {
+	found, err := s.engine.ContainerList(ctx, container.ListOptions{
+		All: true, Filters: filters.NewArgs(filters.Arg("label", labelLife+"="+s.life)),
+	})
+	if err != nil {
+		return fmt.Errorf("list containers: %w", err)
+	}
+	for _, one := range found {
+		if one.Labels[labelLife] == s.life {
+			err = errors.Join(err, s.remove(ctx, one.ID))
+		}
+	}
+	return err
 }
 
 func (s *Sandbox) reapEvery(ctx context.Context) {

@@ -185,7 +185,9 @@ func (s *Sandbox) reserve(ctx context.Context) error {
 
 func (s *Sandbox) release() { <-s.memory }
 
-// Close ends every session, removes the containers and waits for both.
+// Close ends every session, removes the containers and waits for both. With an
+// engine that is away the containers are left to the next life; they end by
+// themselves.
 func (s *Sandbox) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -204,6 +206,11 @@ func (s *Sandbox) Close() error {
 		session.shut()
 	}
 	s.tasks.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
+	if err := s.sweep(ctx); err != nil {
+		s.log.Warn("containers may be left; the next start removes them", "error", err)
+	}
 	return s.engine.Close()
 }
 
@@ -227,7 +234,10 @@ func (s *Sandbox) discard(container string, renamed <-chan struct{}) {
 	})
 }
 
-const removeTimeout = 30 * time.Second
+const (
+	removeTimeout = 30 * time.Second
+	sweepTimeout  = 15 * time.Second
+)
 
 // remove kills and removes one container; one that is gone is no failure.
 func (s *Sandbox) remove(ctx context.Context, container string) error {

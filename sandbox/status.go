@@ -3,11 +3,15 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/system"
 )
 
 // Status is what the sandbox does now.
@@ -27,6 +31,9 @@ type Status struct {
 	Room     int `json:"room"`    // sessions that the memory holds in all
 
 	Containers []ContainerStatus `json:"containers"` // of this owner, as the engine tells
+	// Warnings are what an operator should know: known-bad versions, an image
+	// without recent security updates.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // ContainerStatus is one of this owner's containers.
@@ -54,6 +61,7 @@ func (s *Sandbox) Status(ctx context.Context) (Status, error) {
 		}
 	}
 	s.pool.mu.Unlock()
+	status.Warnings = warnings(s.info, status.Built, time.Now())
 	status.Leased = max(0, status.Leased-status.Ready-status.Starting)
 	found, err := s.engine.ContainerList(ctx, container.ListOptions{
 		All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner+"="+s.options.Owner)),
@@ -77,4 +85,45 @@ func (s *Sandbox) Ping(ctx context.Context) error {
 		return unreachable(err)
 	}
 	return nil
+}
+
+// oldestEngine is the first series of the engine that this was proven on.
+func oldestEngine() version { return version{20, 10, 0} }
+
+// mendedRunc has the fix for CVE-2024-21626, a way out of the container.
+func mendedRunc() version { return version{1, 1, 12} }
+
+// warnings names what is known to be bad about an engine and an image.
+func warnings(info system.Info, built, now time.Time) []string {
+	var found []string
+	if v, ok := parseVersion(info.ServerVersion); ok && v.before(oldestEngine()) {
+		found = append(found, fmt.Sprintf("engine %s is older than 20.10: update it", info.ServerVersion))
+	}
+	if v, ok := parseVersion(info.RuncCommit.ID); ok && v.before(mendedRunc()) {
+		found = append(found, fmt.Sprintf("runc %s: 1.1.12 mended a way out of the container (CVE-2024-21626); see that your distribution has patched it, or update", printable(info.RuncCommit.ID, 40)))
+	}
+	if age := now.Sub(built); !built.IsZero() && age > staleAfter {
+		found = append(found, fmt.Sprintf("the image is %d days old and lacks recent security updates: sandpiper sandbox build --refresh", int(age.Hours()/24)))
+	}
+	return found
+}
+
+// version is the three numbers that a version begins with.
+type version [3]int
+
+func (v version) before(other version) bool { return slices.Compare(v[:], other[:]) < 0 }
+
+var leadingVersion = regexp.MustCompile(`^v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?`)
+
+// parseVersion reads a version; a commit's hash is none.
+func parseVersion(text string) (version, bool) {
+	found := leadingVersion.FindStringSubmatch(text)
+	if found == nil {
+		return version{}, false
+	}
+	var v version
+	for i := range v {
+		v[i], _ = strconv.Atoi(found[i+1]) // digits, or empty: 0
+	}
+	return v, true
 }
