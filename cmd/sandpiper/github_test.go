@@ -256,6 +256,14 @@ func TestGitHubKilled(t *testing.T) {
 			if got := h.answers(n); len(got) != 1 {
 				t.Errorf("answers in the end: %s", fmt.Sprint(got))
 			}
+			// One that the engine was still making for the killed life is
+			// removed by whichever life comes next.
+			h.eventually("no container is left", func() bool {
+				if len(h.containers()) > 0 {
+					h.run(0, "tasks", "list")
+				}
+				return len(h.containers()) == 0
+			})
 		})
 	}
 }

@@ -36,6 +36,7 @@ type Adapter struct {
 	shown  *shown
 	guids  *recent
 	hooks  chan struct{} // one place for each webhook in work
+	large  chan struct{} // one place for each large payload in work
 	greet  chan bot.Event
 
 	mu     sync.Mutex // guards what follows
@@ -80,6 +81,7 @@ func New(options Options) (*Adapter, error) {
 		shown:  &shown{known: map[string]showing{}},
 		guids:  newRecent(10_000),
 		hooks:  make(chan struct{}, options.Limits.Webhooks),
+		large:  make(chan struct{}, largeAtOnce),
 		greet:  make(chan bot.Event, 256),
 		locks:  map[string]*lock{},
 		health: errors.New("not asked yet"),

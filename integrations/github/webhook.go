@@ -17,8 +17,13 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// maxPayload is GitHub's own limit: it sends nothing larger.
-const maxPayload = 25 << 20
+// maxPayload is GitHub's own limit: it sends nothing larger. What is over
+// usualPayload is taken largeAtOnce at a time.
+const (
+	maxPayload   = 25 << 20
+	usualPayload = 1 << 20
+	largeAtOnce  = 4
+)
 
 // answerWithin is how long a webhook may take; GitHub gives up after 10 s.
 const answerWithin = 8 * time.Second
@@ -59,13 +64,9 @@ func (a *Adapter) webhook(w http.ResponseWriter, r *http.Request) {
 	// A slow sender must not hold a place for long. Not every server can set
 	// a deadline (a test's recorder cannot); then its own timeouts hold.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(a.options.Limits.Settle))
-	payload, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPayload))
-	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			reply(w, http.StatusRequestEntityTooLarge, "the payload is larger than 25 MB")
-			return
-		}
-		reply(w, http.StatusBadRequest, "the payload ended early")
+	payload, status, problem := a.readPayload(w, r)
+	if status != 0 {
+		reply(w, status, problem)
 		return
 	}
 	if !a.signed(payload, r.Header.Get(github.SHA256SignatureHeader)) {
@@ -76,6 +77,32 @@ func (a *Adapter) webhook(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	status, text := a.deliver(ctx, r.Header.Get("X-GitHub-Event"), r.Header.Get("X-GitHub-Delivery"), payload)
 	reply(w, status, text)
+}
+
+// readPayload reads the body. Payloads with a comment are far below
+// usualPayload; few larger ones are held at once, for nothing says yet that
+// they come from GitHub.
+func (a *Adapter) readPayload(w http.ResponseWriter, r *http.Request) (payload []byte, status int, problem string) {
+	body := http.MaxBytesReader(w, r.Body, maxPayload)
+	payload, err := io.ReadAll(io.LimitReader(body, usualPayload))
+	if err == nil && len(payload) == usualPayload {
+		select {
+		case a.large <- struct{}{}:
+			defer func() { <-a.large }()
+		default:
+			return nil, http.StatusServiceUnavailable, "too many large requests at once"
+		}
+		var rest []byte
+		rest, err = io.ReadAll(body)
+		payload = append(payload, rest...)
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, http.StatusRequestEntityTooLarge, "the payload is larger than 25 MB"
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, "the payload ended early"
+	}
+	return payload, 0, ""
 }
 
 func reply(w http.ResponseWriter, status int, text string) {

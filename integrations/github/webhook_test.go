@@ -97,6 +97,10 @@ func TestWebhookAnswers(t *testing.T) {
 	if got := post(hook, headers("issue_comment", large, nil), io.MultiReader(bytes.NewReader(large))); got.Code != 413 {
 		t.Errorf("streamed too large: %d", got.Code)
 	}
+	fits := payload("created", strings.Repeat("x", 2<<20), 78)
+	if got := post(hook, headers("issue_comment", fits, nil), bytes.NewReader(fits)); got.Code != 202 {
+		t.Errorf("large: %d %s", got.Code, got.Body)
+	}
 	if got := post(hook, headers("issue_comment", good, nil), io.MultiReader(bytes.NewReader(good[:50]), failing{})); got.Code != 400 {
 		t.Errorf("truncated: %d", got.Code)
 	}
@@ -246,6 +250,27 @@ func BenchmarkWebhook(b *testing.B) {
 		}
 		b.Logf("webhook: %d requests/s for %d s: p50 %s, p99 %s (goal 100 ms), %d not taken: %s", rate, seconds, took[len(took)/2], p99, bad, verdict)
 		b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")
+	}
+}
+
+// BenchmarkForged is what a request costs that is refused: without a signature,
+// and with one that is wrong for a payload of 64 KiB.
+func BenchmarkForged(b *testing.B) {
+	w := newBenchWorld(b)
+	hook := w.start().adapter.Webhook()
+	body := payload("created", strings.Repeat("x", 64<<10), 1)
+	for name, header := range map[string]http.Header{
+		"unsigned": githubtest.Headers("", "issue_comment", "1-2", body),
+		"forged":   githubtest.Headers("forged", "issue_comment", "1-2", body),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := post(hook, header.Clone(), bytes.NewReader(body)); got.Code != 401 {
+					b.Fatal(got.Code)
+				}
+			}
+		})
 	}
 }
 
