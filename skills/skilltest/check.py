@@ -49,7 +49,7 @@ def in_text(text, figure, where):
         at = plain(line).find(after)
         if at < 0:
             continue
-        numbers = [number(m) for m in NUMBER.findall(line[at + len(after):])]
+        numbers = [number(m) for m in NUMBER.findall(line[at + len(after) :])]
         nth = figure.get("nth") or 1
         if len(numbers) >= nth and same(numbers[nth - 1], figure):
             return
@@ -93,7 +93,9 @@ def tables(path):
 
 def shown(cell):
     if hasattr(cell, "strftime"):
-        return cell.strftime("%Y-%m-%d" if not (getattr(cell, "hour", 0) or getattr(cell, "minute", 0)) else "%Y-%m-%d %H:%M:%S")
+        return cell.strftime(
+            "%Y-%m-%d" if not (getattr(cell, "hour", 0) or getattr(cell, "minute", 0)) else "%Y-%m-%d %H:%M:%S"
+        )
     return "" if cell is None else plain(str(cell))
 
 
@@ -102,7 +104,7 @@ def cell_of(rows, figure, where):
         heads = [shown(c).strip() for c in row]
         if figure["column"] in heads:
             column = heads.index(figure["column"])
-            for below in rows[at + 1:]:
+            for below in rows[at + 1 :]:
                 if figure["row"] in [shown(c).strip() for c in below] and column < len(below):
                     value = below[column]
                     return number(value) if isinstance(value, str) else value
@@ -136,7 +138,9 @@ def office_text(path):
     texts = []
     with zipfile.ZipFile(path) as z:
         for name in sorted(z.namelist()):
-            if re.fullmatch(r"(word/document|ppt/slides/slide\d+|ppt/notesSlides/.*)\.xml", name) or name.endswith("word/document.xml"):
+            if re.fullmatch(r"(word/document|ppt/slides/slide\d+|ppt/notesSlides/.*)\.xml", name) or name.endswith(
+                "word/document.xml"
+            ):
                 xml = z.read(name).decode("utf-8")
                 xml = re.sub(r"</(?:w|a):p>|<(?:w|a):tab/>", "\n", xml)
                 xml = re.sub(r"<[^>]+>", "", xml)

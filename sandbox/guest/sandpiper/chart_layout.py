@@ -47,7 +47,10 @@ def faults(figure: Figure) -> list[Fault]:
     found = [
         Fault("cut", text.get_text())
         for text, box in boxes
-        if box.x0 < frame.x0 - _TOUCH or box.y0 < frame.y0 - _TOUCH or box.x1 > frame.x1 + _TOUCH or box.y1 > frame.y1 + _TOUCH
+        if box.x0 < frame.x0 - _TOUCH
+        or box.y0 < frame.y0 - _TOUCH
+        or box.x1 > frame.x1 + _TOUCH
+        or box.y1 > frame.y1 + _TOUCH
     ]
     boxes.sort(key=lambda pair: pair[1].x0)
     for at, (text, box) in enumerate(boxes):
@@ -64,7 +67,9 @@ def texts(figure: Figure) -> list[Text]:
     hidden: set[int] = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            drawn = {id(tick) for tick in axis._update_ticks()} if axes.axison else set()  # noqa: SLF001 - the only list of drawn ticks
+            drawn = (
+                {id(tick) for tick in axis._update_ticks()} if axes.axison else set()
+            )  # noqa: SLF001 - the only list of drawn ticks
             for tick in axis.get_major_ticks() + axis.get_minor_ticks():
                 if id(tick) not in drawn:
                     hidden |= {id(tick.label1), id(tick.label2)}
@@ -214,9 +219,13 @@ def _date_labels(ticks: numpy.ndarray, speech: Speech) -> Any:
         if first_of_month and step >= 360 and all(x.month == 1 for x in moments):
             texts[float(tick)] = str(m.year)
         elif first_of_month and step >= 27:
-            texts[float(tick)] = speech.month(m, year=False) + (f"\n{m.year}" if before is None or before.year != m.year else "")
+            texts[float(tick)] = speech.month(m, year=False) + (
+                f"\n{m.year}" if before is None or before.year != m.year else ""
+            )
         elif midnight or step >= 2:
-            texts[float(tick)] = speech.day(m, year=False) + (f"\n{m.year}" if before is None or before.year != m.year else "")
+            texts[float(tick)] = speech.day(m, year=False) + (
+                f"\n{m.year}" if before is None or before.year != m.year else ""
+            )
         else:
             clock = f"{m:%H:%M:%S}" if step < 1 / 1440 else f"{m:%H:%M}"
             day = speech.day(m, year=before is None)

@@ -116,7 +116,11 @@ def bars(
     if data.empty:
         return _nothing(title, speech)
     if order:
-        data = data.reindex(data.abs().sort_values(ascending=False, kind="stable").index) if data.index.is_unique else data.iloc[numpy.argsort(-data.abs().to_numpy(), kind="stable")]
+        data = (
+            data.reindex(data.abs().sort_values(ascending=False, kind="stable").index)
+            if data.index.is_unique
+            else data.iloc[numpy.argsort(-data.abs().to_numpy(), kind="stable")]
+        )
     shown, note, other = data.iloc[:limit], "", False
     left = len(data) - len(shown)
     if left == 1:
@@ -126,9 +130,15 @@ def bars(
         other = True
         shown = pandas.concat([shown, pandas.Series([float(data.iloc[limit:].sum())], index=[name])])
     elif left:
-        note = speech.count(left, "more is not shown", "more are not shown") if speech.language == "en" else f"Не показано ещё: {speech.number(left, 0)}"
+        note = (
+            speech.count(left, "more is not shown", "more are not shown")
+            if speech.language == "en"
+            else f"Не показано ещё: {speech.number(left, 0)}"
+        )
     if order:
-        shown = pandas.concat([shown.iloc[: len(shown) - other].sort_values(ascending=False, kind="stable"), shown.iloc[len(shown) - other :]])
+        shown = pandas.concat(
+            [shown.iloc[: len(shown) - other].sort_values(ascending=False, kind="stable"), shown.iloc[len(shown) - other :]]
+        )
 
     names = [layout.label(name, 34, lines=2) for name in shown.index]
     tall = sum(1.45 if "\n" in name else 1.0 for name in names)
@@ -186,7 +196,13 @@ def columns(
             axes.bar(places, column, width, bottom=base, color=_colour(n), label=layout.label(name, 30))
             up, down = up + numpy.maximum(column, 0), down + numpy.minimum(column, 0)
         else:
-            axes.bar(places + (n - (len(frame.columns) - 1) / 2) * width, column, width * 0.94, color=_colour(n), label=layout.label(name, 30))
+            axes.bar(
+                places + (n - (len(frame.columns) - 1) / 2) * width,
+                column,
+                width * 0.94,
+                color=_colour(n),
+                label=layout.label(name, 30),
+            )
     if stacked:
         values = numpy.concatenate([up, down])
     axes.axhline(0, color=GREY, linewidth=0.8)
@@ -236,8 +252,16 @@ def lines(
         y = frame.iloc[:, n].to_numpy(dtype=float)
         few = numpy.isfinite(y).sum() <= 40
         axes.plot(
-            x, y, color=_colour(order), linestyle=DASHES[order], linewidth=2.0 if len(frame) <= 400 else 1.1,
-            marker=MARKS[order] if few else "", markersize=5, zorder=3, clip_on=False, label=layout.label(frame.columns[n], 30),
+            x,
+            y,
+            color=_colour(order),
+            linestyle=DASHES[order],
+            linewidth=2.0 if len(frame) <= 400 else 1.1,
+            marker=MARKS[order] if few else "",
+            markersize=5,
+            zorder=3,
+            clip_on=False,
+            label=layout.label(frame.columns[n], 30),
         )
     axes.grid(axis="y")
     values = frame.to_numpy(dtype=float).ravel()
@@ -260,9 +284,7 @@ def lines(
 
 
 @_house
-def histogram(
-    data: pandas.Series, *, title: str = "", unit: str = "", value: str = "", language: str | None = None
-) -> Figure:
+def histogram(data: pandas.Series, *, title: str = "", unit: str = "", value: str = "", language: str | None = None) -> Figure:
     """How values are spread: columns over ranges, with the median marked."""
     speech = of(language)
     data = _numbers(data)
@@ -276,7 +298,9 @@ def histogram(
     note = ""
     if far:
         between = speech.number(low) + speech.pick(" to ", " до ") + speech.number(high)
-        note = speech.pick(f"{speech.number(far, 0)} outside {between} not shown", f"Вне пределов от {between} не показано: {speech.number(far, 0)}")
+        note = speech.pick(
+            f"{speech.number(far, 0)} outside {between} not shown", f"Вне пределов от {between} не показано: {speech.number(far, 0)}"
+        )
     figure, axes = _figure(title, note)
     values = near
     axes.hist(values, bins=_bins(values), color=COLOURS[0], edgecolor="white", linewidth=0.6)
@@ -285,8 +309,16 @@ def histogram(
     axes.margins(y=0.14)
     words = speech.pick("median", "медиана") + " " + speech.short(median) + (f" {unit}" if unit else "")
     right = median > (axes.get_xlim()[0] + axes.get_xlim()[1]) / 2
-    axes.annotate(words, (median, 1), xycoords=("data", "axes fraction"), xytext=(-6 if right else 6, -4),
-                  textcoords="offset points", ha="right" if right else "left", va="top", color=COLOURS[1])
+    axes.annotate(
+        words,
+        (median, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(-6 if right else 6, -4),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        color=COLOURS[1],
+    )
     scale = layout.number_axis(axes.xaxis, speech, values)
     axes.set_xlabel(_axis_label(value or layout.label(data.name or "", 50), scale, unit))
     layout.number_axis(axes.yaxis, speech, numpy.asarray([float(len(values))]))
@@ -316,9 +348,7 @@ def scatter(
 
 
 @_house
-def heat(
-    frame: pandas.DataFrame, *, title: str = "", unit: str = "", percent: bool = False, language: str | None = None
-) -> Figure:
+def heat(frame: pandas.DataFrame, *, title: str = "", unit: str = "", percent: bool = False, language: str | None = None) -> Figure:
     """A table as shades, for a crossing of two categories; at most 20 by 14."""
     speech = of(language)
     frame = frame.apply(_numbers_or_nan)
@@ -326,23 +356,37 @@ def heat(
     frame = frame.iloc[:20, :14]
     if frame.empty or not frame.notna().any().any():
         return _nothing(title, speech)
-    note = speech.pick(f"Not shown: {left[0]} rows, {left[1]} columns", f"Не показано: строк {left[0]}, столбцов {left[1]}") if any(left) else ""
+    note = (
+        speech.pick(f"Not shown: {left[0]} rows, {left[1]} columns", f"Не показано: строк {left[0]}, столбцов {left[1]}")
+        if any(left)
+        else ""
+    )
     values = frame.to_numpy(dtype=float)
     figure, axes = _figure(title, note, height=1.9 + 0.36 * len(frame))
     low, high = float(numpy.nanmin(values)), float(numpy.nanmax(values))
     signed = low < 0 < high
     extent = max(-low, high)
     mesh = axes.imshow(
-        values, aspect="auto", cmap="PuOr_r" if signed else "Blues",
-        vmin=-extent if signed else low - (high - low) * 0.1, vmax=extent if signed else high or 1,
+        values,
+        aspect="auto",
+        cmap="PuOr_r" if signed else "Blues",
+        vmin=-extent if signed else low - (high - low) * 0.1,
+        vmax=extent if signed else high or 1,
     )
     scale, name = (1.0, "") if percent else speech.scale(max(abs(low), abs(high)))
     for (row, column), v in numpy.ndenumerate(values):
         if numpy.isfinite(v):
             shade = mesh.norm(v)
             dark = abs(shade - 0.5) > 0.3 if signed else shade > 0.6
-            axes.text(column, row, speech.percent(v, 0) if percent else _brief(v / scale, speech), ha="center", va="center",
-                      fontsize=8.5, color="white" if dark else INK)
+            axes.text(
+                column,
+                row,
+                speech.percent(v, 0) if percent else _brief(v / scale, speech),
+                ha="center",
+                va="center",
+                fontsize=8.5,
+                color="white" if dark else INK,
+            )
     axes.set_yticks(range(len(frame)), [layout.label(n, 30) for n in frame.index])
     axes.set_xticks(range(len(frame.columns)), [layout.label(n, 12, lines=2) for n in frame.columns])
     axes.tick_params(length=0)
@@ -422,8 +466,15 @@ def _value_labels(axes: Axes, places: numpy.ndarray, values: numpy.ndarray, spee
     for place, v in zip(places, values, strict=True):
         plain = abs(v) < 1e6 and (abs(v) >= 1 or v == 0 or greatest < 100)
         text = speech.percent(v) if percent else speech.number(v, digits) if plain and greatest >= 0.1 else speech.short(v)
-        axes.annotate(text, (v, place), xytext=(4 if v >= 0 else -4, 0), textcoords="offset points",
-                      ha="left" if v >= 0 else "right", va="center", fontsize=9.5)
+        axes.annotate(
+            text,
+            (v, place),
+            xytext=(4 if v >= 0 else -4, 0),
+            textcoords="offset points",
+            ha="left" if v >= 0 else "right",
+            va="center",
+            fontsize=9.5,
+        )
 
 
 def _along(index: pandas.Index) -> tuple[bool, numpy.ndarray]:
@@ -469,7 +520,10 @@ def _category_ticks(axes: Axes, index: pandas.Index, speech: Speech) -> None:
         moments = index.to_timestamp() if isinstance(index, pandas.PeriodIndex) else index
         monthly = all(m.day == 1 for m in moments)
         names = [speech.month(m, year=False) if monthly else speech.day(m, year=False) for m in moments]
-        names = [n + (f"\n{m.year}" if at == 0 or moments[at - 1].year != m.year else "") for at, (n, m) in enumerate(zip(names, moments, strict=True))]
+        names = [
+            n + (f"\n{m.year}" if at == 0 or moments[at - 1].year != m.year else "")
+            for at, (n, m) in enumerate(zip(names, moments, strict=True))
+        ]
     else:
         names = [layout.label(name, room, lines=2) for name in index]
         if any(name.endswith("…") for name in names):  # they do not fit side by side
@@ -492,10 +546,19 @@ def _end_labels(figure: Figure, axes: Axes, series: list[tuple[numpy.ndarray, nu
     for order, ((_, y), name) in enumerate(zip(series, names, strict=True)):
         last = numpy.flatnonzero(numpy.isfinite(y))[-1]
         ends.append(float(y[last]))
-        notes.append(axes.annotate(
-            layout.label(name, 22), (right, y[last]), xytext=(7, 0), textcoords="offset points", ha="left", va="center",
-            color=_colour(order), fontweight="bold", annotation_clip=False,
-        ))
+        notes.append(
+            axes.annotate(
+                layout.label(name, 22),
+                (right, y[last]),
+                xytext=(7, 0),
+                textcoords="offset points",
+                ha="left",
+                va="center",
+                color=_colour(order),
+                fontweight="bold",
+                annotation_clip=False,
+            )
+        )
     figure.canvas.draw()
     box = axes.get_window_extent()
     wanted = [float(axes.transData.transform((right, end))[1]) for end in ends]

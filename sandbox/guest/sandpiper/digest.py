@@ -49,7 +49,9 @@ def make(work: Job) -> Digest:
     frame, left = merged(work.tables())
     say = work.speech
     wish = wishes.understand(work.text, frame)
-    dimensions = [d for d in wish.dimensions if d != wish.date] or [d for d in wishes.roles(frame).dimensions if 2 <= frame[d].nunique() <= 30][:2]
+    dimensions = [d for d in wish.dimensions if d != wish.date] or [
+        d for d in wishes.roles(frame).dimensions if 2 <= frame[d].nunique() <= 30
+    ][:2]
     measure = wish.measures[0] if wish.measures else ""
     values = frame[measure].astype("float64") if measure else pandas.Series(1.0, index=frame.index)
     how = "sum" if wish.aggregate == "count" else wish.aggregate
@@ -57,12 +59,24 @@ def make(work: Job) -> Digest:
     if wish.date and not wish.grain:
         wish.grain = wishes.natural_grain(frame[wish.date].dropna())
     wish.dimensions = dimensions[:2]
-    made = Digest(what + (say.pick(" by ", ": ") + say.listed([clean(d).replace("_", " ") for d in dimensions[:2]]) if dimensions else ""), _period(frame, wish, say))
+    made = Digest(
+        what
+        + (
+            say.pick(" by ", ": ") + say.listed([clean(d).replace("_", " ") for d in dimensions[:2]])
+            if dimensions
+            else ""
+        ),
+        _period(frame, wish, say),
+    )
     made.understood = wish.told(say)
     made.notes = [str(n) for n in frame.attrs.get("notes", [])][:6]
-    made.notes += [say.pick("left out, for its columns differ: ", "не вошло, столбцы другие: ") + clean(t.name) for t in left]
+    made.notes += [
+        say.pick("left out, for its columns differ: ", "не вошло, столбцы другие: ") + clean(t.name) for t in left
+    ]
     total = float(values.agg(how))
-    word = say.pick({"sum": "in all", "mean": "on average"}.get(how, how), {"sum": "всего", "mean": "в среднем"}.get(how, ""))
+    word = say.pick(
+        {"sum": "in all", "mean": "on average"}.get(how, how), {"sum": "всего", "mean": "в среднем"}.get(how, "")
+    )
     made.sentences.append(f"**{escape(what)}**: **{say.short(total)}** {word}, " + _rows(len(frame), say) + ".")
     os.makedirs(WORK, exist_ok=True)
     if wish.date:
@@ -82,7 +96,9 @@ def _period(frame: pandas.DataFrame, wish: wishes.Wish, say: Speech) -> str:
     return f"{say.day(frame[wish.date].min())} – {say.day(frame[wish.date].max())}"
 
 
-def _over_time(made: Digest, values: pandas.Series, frame: pandas.DataFrame, wish: wishes.Wish, what: str, how: str, say: Speech) -> None:
+def _over_time(
+    made: Digest, values: pandas.Series, frame: pandas.DataFrame, wish: wishes.Wish, what: str, how: str, say: Speech
+) -> None:
     start = wishes.floor_dates(frame[wish.date], wish.grain)
     line = values.groupby(start).agg(how)
     if len(line) < 2:
@@ -94,12 +110,21 @@ def _over_time(made: Digest, values: pandas.Series, frame: pandas.DataFrame, wis
     def when(m: pandas.Timestamp) -> str:
         if wish.grain == "week":
             return say.pick("the week of ", "неделя с ") + say.day(m)
-        return say.month(m) if wish.grain in ("month", "quarter") else str(m.year) if wish.grain == "year" else say.day(m)
+        return (
+            say.month(m) if wish.grain in ("month", "quarter") else str(m.year) if wish.grain == "year" else say.day(m)
+        )
 
     at = "on" if wish.grain == "day" else "in"
     headline = say.pick(f"{what} was highest {at} {when(high)}", f"{what}: наибольшее значение — {when(high)}")
-    made.pictures.append(Picture(os.path.relpath(path, "/workspace"), headline, say.pick(f"{what} over time", f"{what} во времени")))
-    made.sentences.append(say.pick("Greatest: ", "Наибольшее: ") + f"**{say.short(float(line[high]))}** ({when(high)}); " + say.pick("least: ", "наименьшее: ") + f"{say.short(float(line[low]))} ({when(low)}).")
+    made.pictures.append(
+        Picture(os.path.relpath(path, "/workspace"), headline, say.pick(f"{what} over time", f"{what} во времени"))
+    )
+    made.sentences.append(
+        say.pick("Greatest: ", "Наибольшее: ")
+        + f"**{say.short(float(line[high]))}** ({when(high)}); "
+        + say.pick("least: ", "наименьшее: ")
+        + f"{say.short(float(line[low]))} ({when(low)})."
+    )
 
 
 def _by(made: Digest, values: pandas.Series, column: pandas.Series, n: int, what: str, how: str, say: Speech) -> None:
@@ -109,20 +134,40 @@ def _by(made: Digest, values: pandas.Series, column: pandas.Series, n: int, what
         return
     label = clean(str(column.name)).replace("_", " ")
     shares = how == "sum" and bool((parts >= 0).all()) and float(parts.sum()) > 0
-    path = charts.save(charts.bars(parts, value=what, rest="sum" if how == "sum" else "drop", limit=10, language=say.language), f"{WORK}/by-{n + 1}.png")
+    path = charts.save(
+        charts.bars(parts, value=what, rest="sum" if how == "sum" else "drop", limit=10, language=say.language),
+        f"{WORK}/by-{n + 1}.png",
+    )
     top = clean(str(parts.index[0]), 60)
-    headline = say.pick(f"{top} leads with {say.percent(parts.iloc[0] / parts.sum(), 0)} of {what.lower()}", f"{top}: {say.percent(parts.iloc[0] / parts.sum(), 0)} — {what}") if shares \
+    headline = (
+        say.pick(
+            f"{top} leads with {say.percent(parts.iloc[0] / parts.sum(), 0)} of {what.lower()}",
+            f"{top}: {say.percent(parts.iloc[0] / parts.sum(), 0)} — {what}",
+        )
+        if shares
         else say.pick(f"{top} has the highest {what.lower()}", f"{top}: наибольшее — {what}")
-    made.pictures.append(Picture(os.path.relpath(path, "/workspace"), headline, say.pick(f"{what} by {label}", f"{what}: {label}")))
+    )
+    made.pictures.append(
+        Picture(os.path.relpath(path, "/workspace"), headline, say.pick(f"{what} by {label}", f"{what}: {label}"))
+    )
     made.sentences.append(escape(headline, 160) + f" ({say.short(float(parts.iloc[0]))}).")
     if n == 0:
         made.head = [say.heading(label), what] + ([say.pick("Share", "Доля")] if shares else [])
         total = float(parts.sum())
         for name, v in parts.head(MOST_ROWS).items():
-            made.rows.append([escape(name, 40), say.number(float(v), 0 if parts.abs().max() >= 1000 else None)] + ([say.percent(float(v) / total)] if shares else []))
+            made.rows.append(
+                [escape(name, 40), say.number(float(v), 0 if parts.abs().max() >= 1000 else None)]
+                + ([say.percent(float(v) / total)] if shares else [])
+            )
         if len(parts) > MOST_ROWS and shares:
             rest = float(parts.iloc[MOST_ROWS:].sum())
-            made.rows.append([say.pick(f"Other ({len(parts) - MOST_ROWS})", f"Прочие ({len(parts) - MOST_ROWS})"), say.number(rest, 0), say.percent(rest / total)])
+            made.rows.append(
+                [
+                    say.pick(f"Other ({len(parts) - MOST_ROWS})", f"Прочие ({len(parts) - MOST_ROWS})"),
+                    say.number(rest, 0),
+                    say.percent(rest / total),
+                ]
+            )
 
 
 def table(made: Digest) -> str:

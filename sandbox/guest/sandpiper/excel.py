@@ -83,7 +83,11 @@ class Workbook:
             },
         )
         epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-        created = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC) if epoch.isdigit() else datetime.datetime.now(datetime.UTC)
+        created = (
+            datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
+            if epoch.isdigit()
+            else datetime.datetime.now(datetime.UTC)
+        )
         self._book.set_properties({"title": title, "author": "Sandpiper", "created": created.replace(tzinfo=None)})
         self._formats: dict[tuple[Any, ...], Any] = {}
         self._names: set[str] = set()
@@ -91,7 +95,9 @@ class Workbook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -159,7 +165,9 @@ class Workbook:
         """Put a PNG on a sheet of its own."""
         page = self._book.add_worksheet(self._sheet_name(sheet))
         page.hide_gridlines(2)
-        page.insert_image(self._heading(page, title), 0, os.fspath(path), {"x_scale": 0.5, "y_scale": 0.5, "description": alt})
+        page.insert_image(
+            self._heading(page, title), 0, os.fspath(path), {"x_scale": 0.5, "y_scale": 0.5, "description": alt}
+        )
 
     def _heading(self, page: Any, title: str) -> int:
         if not title:
@@ -168,12 +176,21 @@ class Workbook:
         page.set_row(0, 22)
         return 2
 
-    def _column(self, page: Any, at_cell: tuple[int, int], series: pandas.Series, code: str, heights: dict[int, int]) -> None:
+    def _column(
+        self, page: Any, at_cell: tuple[int, int], series: pandas.Series, code: str, heights: dict[int, int]
+    ) -> None:
         (top, column), name = at_cell, str(series.name)
         numeric = code != "@" and _is_number(series)
         head = self._format(
-            bold=True, font_color="#FFFFFF", bg_color=_HEADER, border=1, border_color=_RULE,
-            text_wrap=True, valign="vcenter", align="right" if numeric else "left", indent=0 if numeric else 1,
+            bold=True,
+            font_color="#FFFFFF",
+            bg_color=_HEADER,
+            border=1,
+            border_color=_RULE,
+            text_wrap=True,
+            valign="vcenter",
+            align="right" if numeric else "left",
+            indent=0 if numeric else 1,
         )
         self._text(page, top, column, name, {"head": head})
         heights[top] = max(heights.get(top, 1), -(-_width(name) // 24))
@@ -191,7 +208,9 @@ class Workbook:
                 page.write_number(at, column, value, self._format(**plain, **shade))
                 shown = _shown(value, code)
             elif (moment := _as_moment(value)) is not None and code != "@":
-                page.write_datetime(at, column, moment, self._format(num_format=date_code, align="left", indent=1, **shade))
+                page.write_datetime(
+                    at, column, moment, self._format(num_format=date_code, align="left", indent=1, **shade)
+                )
                 shown = date_code
             else:
                 shown = str(value)
@@ -218,7 +237,9 @@ class Workbook:
     def _format(self, **properties: Any) -> Any:
         key = tuple(sorted(properties.items()))
         if key not in self._formats:
-            self._formats[key] = self._book.add_format({"font_name": "Calibri", "font_size": 11, "valign": "top", **properties})
+            self._formats[key] = self._book.add_format(
+                {"font_name": "Calibri", "font_size": 11, "valign": "top", **properties}
+            )
         return self._formats[key]
 
     def _sheet_name(self, wanted: str) -> str:
@@ -273,7 +294,13 @@ def _is_number(series: pandas.Series) -> bool:
 def _wants_total(totals: bool | list[str], name: str, series: pandas.Series, code: str) -> bool:
     if isinstance(totals, list):
         return name in totals
-    return totals and _is_number(series) and "%" not in code and code not in ("0", "@") and not series.abs().between(10**15, math.inf, inclusive="left").any()
+    return (
+        totals
+        and _is_number(series)
+        and "%" not in code
+        and code not in ("0", "@")
+        and not series.abs().between(10**15, math.inf, inclusive="left").any()
+    )
 
 
 def _total(series: pandas.Series) -> float:
@@ -286,7 +313,9 @@ def _fits(value: float) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value is pandas.NaT or value is pandas.NA or (isinstance(value, float) and math.isnan(value))
+    return (
+        value is None or value is pandas.NaT or value is pandas.NA or (isinstance(value, float) and math.isnan(value))
+    )
 
 
 def _as_moment(value: Any) -> datetime.datetime | None:
@@ -309,4 +338,6 @@ def _shown(value: float, code: str) -> str:
 
 def _width(text: str) -> int:
     """Characters across, wide ones (CJK, emoji) counted twice, of the longest line."""
-    return max((sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) for line in text.split("\n")), default=0)
+    return max(
+        (sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) for line in text.split("\n")), default=0
+    )

@@ -47,7 +47,11 @@ class Job:
                 if len(frame) and len(frame.columns):
                     found.append(Table(f"{name}, {sheet}" if sheet and len(parts) > 1 else name, frame))
         if not found:
-            refuse(self.speech.pick("There is no table with rows in what was sent.", "В присланном нет таблицы со строками."))
+            refuse(
+                self.speech.pick(
+                    "There is no table with rows in what was sent.", "В присланном нет таблицы со строками."
+                )
+            )
         return found
 
 

@@ -39,10 +39,34 @@ def pptx(markdown: str, path: str, *, title: str = "", subtitle: str = "", langu
     with tempfile.TemporaryDirectory() as folder:
         plain, reference = os.path.join(folder, "plain.pptx"), os.path.join(folder, "reference.pptx")
         _default("reference.pptx", plain)
-        _rewrite(plain, reference, {"ppt/theme/theme1.xml": _theme, "ppt/slideMasters/slideMaster1.xml": _master, r"ppt/slideLayouts/slideLayout\d+\.xml": _layout})
+        _rewrite(
+            plain,
+            reference,
+            {
+                "ppt/theme/theme1.xml": _theme,
+                "ppt/slideMasters/slideMaster1.xml": _master,
+                r"ppt/slideLayouts/slideLayout\d+\.xml": _layout,
+            },
+        )
         extra = ["--metadata", f"subtitle={subtitle}"] if subtitle else []
         raw = os.path.join(folder, "raw.pptx")
-        _pandoc(markdown, raw, title, language, ["--from", FORMAT + "-implicit_figures", "--to", "pptx", "--slide-level", "2", "--reference-doc", reference, *extra])
+        _pandoc(
+            markdown,
+            raw,
+            title,
+            language,
+            [
+                "--from",
+                FORMAT + "-implicit_figures",
+                "--to",
+                "pptx",
+                "--slide-level",
+                "2",
+                "--reference-doc",
+                reference,
+                *extra,
+            ],
+        )
         _rewrite(raw, path, {r"ppt/slides/slide\d+\.xml": _tables_small})
 
 
@@ -54,7 +78,16 @@ def _default(name: str, path: str) -> None:
 def _pandoc(markdown: str, path: str, title: str, language: str, options: list[str]) -> None:
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     source = [] if "--from" in options else ["--from", FORMAT]
-    command = ["pandoc", *source, "--output", path, "--metadata", f"lang={language}", "--resource-path", "/workspace:/workspace/out:/workspace/in"]
+    command = [
+        "pandoc",
+        *source,
+        "--output",
+        path,
+        "--metadata",
+        f"lang={language}",
+        "--resource-path",
+        "/workspace:/workspace/out:/workspace/in",
+    ]
     if title:
         command += ["--metadata", f"title={title}"]
     run = subprocess.run([*command, *options], input=markdown, capture_output=True, text=True, cwd="/workspace")
@@ -114,12 +147,18 @@ def _style_docx_table(book: object) -> None:
     for old in [c for c in style if c.tag in (qn("w:tblPr"), qn("w:tblStylePr"))]:
         style.remove(old)
     rule = f'w:val="single" w:sz="4" w:space="0" w:color="{RULE}"'
-    style.append(parse_xml(
-        f'<w:tblPr {nsdecls("w")}><w:tblBorders><w:top {rule}/><w:bottom {rule}/><w:insideH {rule}/></w:tblBorders>'
-        '<w:tblCellMar><w:top w:w="40" w:type="dxa"/><w:left w:w="90" w:type="dxa"/><w:bottom w:w="40" w:type="dxa"/><w:right w:w="90" w:type="dxa"/></w:tblCellMar></w:tblPr>'))
-    style.append(parse_xml(
-        f'<w:tblStylePr {nsdecls("w")} w:type="firstRow"><w:rPr><w:b/><w:color w:val="FFFFFF"/></w:rPr>'
-        f'<w:tcPr><w:shd w:val="clear" w:color="auto" w:fill="{HEADING}"/></w:tcPr></w:tblStylePr>'))
+    style.append(
+        parse_xml(
+            f'<w:tblPr {nsdecls("w")}><w:tblBorders><w:top {rule}/><w:bottom {rule}/><w:insideH {rule}/></w:tblBorders>'
+            '<w:tblCellMar><w:top w:w="40" w:type="dxa"/><w:left w:w="90" w:type="dxa"/><w:bottom w:w="40" w:type="dxa"/><w:right w:w="90" w:type="dxa"/></w:tblCellMar></w:tblPr>'
+        )
+    )
+    style.append(
+        parse_xml(
+            f'<w:tblStylePr {nsdecls("w")} w:type="firstRow"><w:rPr><w:b/><w:color w:val="FFFFFF"/></w:rPr>'
+            f'<w:tcPr><w:shd w:val="clear" w:color="auto" w:fill="{HEADING}"/></w:tcPr></w:tblStylePr>'
+        )
+    )
 
 
 def _rewrite(source: str, target: str, changes: dict[str, Callable[[str], str]]) -> None:

@@ -25,7 +25,18 @@ from reportlab.lib.units import cm
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
-from reportlab.platypus import HRFlowable, Image, ListFlowable, ListItem, Paragraph, Preformatted, SimpleDocTemplate, Spacer, Table, TableStyle
+from reportlab.platypus import (
+    HRFlowable,
+    Image,
+    ListFlowable,
+    ListItem,
+    Paragraph,
+    Preformatted,
+    SimpleDocTemplate,
+    Spacer,
+    Table,
+    TableStyle,
+)
 
 from .office import BAND, FORMAT, HEADING, INK, RULE, PandocError
 
@@ -42,8 +53,17 @@ def write(markdown: str, path: str, *, title: str = "") -> None:
     story = [page.text(escape(title), "title")] if title else []
     story += page.blocks(tree["blocks"])
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    made = SimpleDocTemplate(path, pagesize=A4, leftMargin=2.3 * cm, rightMargin=2.3 * cm, topMargin=2.2 * cm, bottomMargin=2.2 * cm,
-                             title=title, author="Sandpiper", invariant=1)
+    made = SimpleDocTemplate(
+        path,
+        pagesize=A4,
+        leftMargin=2.3 * cm,
+        rightMargin=2.3 * cm,
+        topMargin=2.2 * cm,
+        bottomMargin=2.2 * cm,
+        title=title,
+        author="Sandpiper",
+        invariant=1,
+    )
     made.build(story or [Spacer(1, 1)], onFirstPage=_footer, onLaterPages=_footer)
 
 
@@ -66,10 +86,17 @@ class _Fonts:
     """Registers what a text needs, and marks up characters that the body font lacks."""
 
     def __init__(self, text: str) -> None:
-        for name, file in (("Body", "NotoSans-Regular.ttf"), ("Body-Bold", "NotoSans-Bold.ttf"), ("Body-Italic", "NotoSans-Italic.ttf"),
-                           ("Body-BoldItalic", "NotoSans-BoldItalic.ttf"), ("Mono", "NotoSansMono-Regular.ttf")):
+        for name, file in (
+            ("Body", "NotoSans-Regular.ttf"),
+            ("Body-Bold", "NotoSans-Bold.ttf"),
+            ("Body-Italic", "NotoSans-Italic.ttf"),
+            ("Body-BoldItalic", "NotoSans-BoldItalic.ttf"),
+            ("Mono", "NotoSansMono-Regular.ttf"),
+        ):
             pdfmetrics.registerFont(TTFont(name, _FONTS + file))
-        pdfmetrics.registerFontFamily("Body", normal="Body", bold="Body-Bold", italic="Body-Italic", boldItalic="Body-BoldItalic")
+        pdfmetrics.registerFontFamily(
+            "Body", normal="Body", bold="Body-Bold", italic="Body-Italic", boldItalic="Body-BoldItalic"
+        )
         self._body = pdfmetrics.getFont("Body").face.charToGlyph
         missing = {c for c in text if ord(c) not in self._body and ord(c) > 0x7F}
         self._other: dict[str, set[int]] = {}
@@ -85,7 +112,11 @@ class _Fonts:
         out, run, current = [], [], ""
         for c in text:
             code = ord(c)
-            font = "" if code < 0x80 or code in self._body else next((n for n, known in self._other.items() if code in known), "")
+            font = (
+                ""
+                if code < 0x80 or code in self._body
+                else next((n for n, known in self._other.items() if code in known), "")
+            )
             if font != current:
                 out.append(self._run(run, current))
                 run, current = [], font
@@ -108,7 +139,14 @@ def _truetype_subset(text: str) -> io.BytesIO:
     from fontTools.ttLib import newTable
 
     font = Font(_CJK, fontNumber=0, lazy=True)
-    cutter = subset.Subsetter(subset.Options(layout_features=[], hinting=False, notdef_outline=True, drop_tables=["GSUB", "GPOS", "GDEF", "BASE", "VORG", "vhea", "vmtx", "STAT"]))
+    cutter = subset.Subsetter(
+        subset.Options(
+            layout_features=[],
+            hinting=False,
+            notdef_outline=True,
+            drop_tables=["GSUB", "GPOS", "GDEF", "BASE", "VORG", "vhea", "vmtx", "STAT"],
+        )
+    )
     cutter.populate(text=text)
     cutter.subset(font)
     glyphs = font.getGlyphSet()
@@ -122,7 +160,16 @@ def _truetype_subset(text: str) -> io.BytesIO:
     del font["CFF "]
     limits = font["maxp"]
     limits.tableVersion = 0x00010000
-    for key in ("maxZones", "maxTwilightPoints", "maxStorage", "maxFunctionDefs", "maxInstructionDefs", "maxStackElements", "maxSizeOfInstructions", "maxComponentElements"):
+    for key in (
+        "maxZones",
+        "maxTwilightPoints",
+        "maxStorage",
+        "maxFunctionDefs",
+        "maxInstructionDefs",
+        "maxStackElements",
+        "maxSizeOfInstructions",
+        "maxComponentElements",
+    ):
         setattr(limits, key, 1 if key == "maxZones" else 0)
     font["post"].formatType = 3.0
     font.sfntVersion = "\x00\x01\x00\x00"
@@ -137,8 +184,18 @@ class _Page:
 
     def __init__(self, fonts: _Fonts) -> None:
         self.fonts = fonts
-        body = ParagraphStyle("body", fontName="Body", fontSize=10, leading=14, spaceAfter=6, textColor=colors.HexColor(f"#{INK}"), splitLongWords=1)
-        heading = functools.partial(ParagraphStyle, parent=body, fontName="Body-Bold", textColor=colors.HexColor(f"#{HEADING}"), keepWithNext=1)
+        body = ParagraphStyle(
+            "body",
+            fontName="Body",
+            fontSize=10,
+            leading=14,
+            spaceAfter=6,
+            textColor=colors.HexColor(f"#{INK}"),
+            splitLongWords=1,
+        )
+        heading = functools.partial(
+            ParagraphStyle, parent=body, fontName="Body-Bold", textColor=colors.HexColor(f"#{HEADING}"), keepWithNext=1
+        )
         self.styles = {
             "body": body,
             "title": heading("title", fontSize=22, leading=27, spaceAfter=10),
@@ -146,10 +203,28 @@ class _Page:
             "2": heading("2", fontSize=13, leading=17, spaceBefore=9, spaceAfter=5),
             "3": heading("3", fontSize=11, leading=15, spaceBefore=7, spaceAfter=4),
             "cell": ParagraphStyle("cell", parent=body, fontSize=8.5, leading=11, spaceAfter=0),
-            "head": ParagraphStyle("head", parent=body, fontName="Body-Bold", fontSize=8.5, leading=11, spaceAfter=0, textColor=colors.white),
+            "head": ParagraphStyle(
+                "head",
+                parent=body,
+                fontName="Body-Bold",
+                fontSize=8.5,
+                leading=11,
+                spaceAfter=0,
+                textColor=colors.white,
+            ),
             "quote": ParagraphStyle("quote", parent=body, leftIndent=14, textColor=colors.HexColor("#595959")),
-            "code": ParagraphStyle("code", parent=body, fontName="Mono", fontSize=8, leading=10.5, backColor=colors.HexColor(f"#{BAND}"), borderPadding=4),
-            "caption": ParagraphStyle("caption", parent=body, fontSize=8.5, leading=11, textColor=colors.HexColor("#595959")),
+            "code": ParagraphStyle(
+                "code",
+                parent=body,
+                fontName="Mono",
+                fontSize=8,
+                leading=10.5,
+                backColor=colors.HexColor(f"#{BAND}"),
+                borderPadding=4,
+            ),
+            "caption": ParagraphStyle(
+                "caption", parent=body, fontSize=8.5, leading=11, textColor=colors.HexColor("#595959")
+            ),
         }
 
     def text(self, markup: str, style: str) -> Paragraph:
@@ -169,7 +244,16 @@ class _Page:
         if kind in ("BulletList", "OrderedList"):
             items = c if kind == "BulletList" else c[1]
             listed = [ListItem(self.blocks(item, style) or [Spacer(1, 1)], leftIndent=16) for item in items]
-            return [ListFlowable(listed, bulletType="bullet" if kind == "BulletList" else "1", bulletFontName="Body", bulletFontSize=9, leftIndent=16, start=None if kind == "BulletList" else c[0][0])]
+            return [
+                ListFlowable(
+                    listed,
+                    bulletType="bullet" if kind == "BulletList" else "1",
+                    bulletFontName="Body",
+                    bulletFontSize=9,
+                    leftIndent=16,
+                    start=None if kind == "BulletList" else c[0][0],
+                )
+            ]
         if kind == "Table":
             return [self.table(c), Spacer(1, 8)]
         if kind == "BlockQuote":
@@ -183,7 +267,14 @@ class _Page:
         if kind == "LineBlock":
             return [self.text("<br/>".join(self.inlines(line) for line in c), style)]
         if kind == "DefinitionList":
-            return [f for term, meanings in c for f in [self.text(f"<b>{self.inlines(term)}</b>", style), *(x for m in meanings for x in self.blocks(m, "quote"))]]
+            return [
+                f
+                for term, meanings in c
+                for f in [
+                    self.text(f"<b>{self.inlines(term)}</b>", style),
+                    *(x for m in meanings for x in self.blocks(m, "quote")),
+                ]
+            ]
         return []
 
     def paragraph(self, inlines: list[dict[str, Any]], style: str) -> list[Any]:
@@ -243,14 +334,23 @@ class _Page:
             for n, cell in enumerate(row[1][: len(columns)]):
                 markup = " ".join(self.inlines(b["c"]) for b in cell[4] if b["t"] in ("Plain", "Para"))
                 style = self.styles["head" if top else "cell"]
-                line.append(Paragraph(markup, ParagraphStyle("right", parent=style, alignment=TA_RIGHT) if aligned[n] else style))
+                line.append(
+                    Paragraph(
+                        markup, ParagraphStyle("right", parent=style, alignment=TA_RIGHT) if aligned[n] else style
+                    )
+                )
                 lengths[n] = max(lengths[n], min(len(_plain(cell[4])), 40))
             cells.append(line + [""] * (len(columns) - len(line)))
         wide = [max(n, 4) * 5.2 + 12 for n in lengths]
         scale = min(_WIDTH / sum(wide), 1.35)
         made = Table(cells, colWidths=[w * scale for w in wide], repeatRows=len(head[1]), hAlign="LEFT")
         rule = colors.HexColor(f"#{RULE}")
-        look = [("LINEBELOW", (0, 0), (-1, -1), 0.4, rule), ("VALIGN", (0, 0), (-1, -1), "TOP"), ("TOPPADDING", (0, 0), (-1, -1), 2.5), ("BOTTOMPADDING", (0, 0), (-1, -1), 3.5)]
+        look = [
+            ("LINEBELOW", (0, 0), (-1, -1), 0.4, rule),
+            ("VALIGN", (0, 0), (-1, -1), "TOP"),
+            ("TOPPADDING", (0, 0), (-1, -1), 2.5),
+            ("BOTTOMPADDING", (0, 0), (-1, -1), 3.5),
+        ]
         if head[1]:
             look.append(("BACKGROUND", (0, 0), (-1, len(head[1]) - 1), colors.HexColor(f"#{HEADING}")))
         made.setStyle(TableStyle(look))

@@ -95,21 +95,21 @@ class Speech:
         return self.number(fraction * 100, digits, sign) + self.pick("%", _NBSP + "%")
 
     def day(self, when: date | datetime, year: bool = True) -> str:
-        """"5 Jan 2026", "5 янв 2026"."""
+        """ "5 Jan 2026", "5 янв 2026"."""
         text = f"{when.day}{_NBSP}{_MONTHS[self.language][when.month - 1]}"
         return f"{text}{_NBSP}{when.year}" if year else text
 
     def month(self, when: date | datetime, year: bool = True) -> str:
-        """"Jan 2026", "янв 2026"."""
+        """ "Jan 2026", "янв 2026"."""
         text = _MONTHS_ALONE[self.language][when.month - 1]
         return f"{text}{_NBSP}{when.year}" if year else text
 
     def moment(self, when: datetime) -> str:
-        """"5 Jan 2026 14:03"."""
+        """ "5 Jan 2026 14:03"."""
         return f"{self.day(when)}{_NBSP}{when:%H:%M}"
 
     def count(self, n: int, one: str, few: str, many: str = "") -> str:
-        """"1 row", "3 rows"; in Russian "1 строка", "3 строки", "5 строк"."""
+        """ "1 row", "3 rows"; in Russian "1 строка", "3 строки", "5 строк"."""
         if self.language != "ru" or not many:
             form = one if n == 1 else few
         elif n % 10 == 1 and n % 100 != 11:
@@ -126,7 +126,7 @@ class Speech:
         return text[:1].upper() + text[1:]
 
     def listed(self, items: list[str]) -> str:
-        """"a, b and c"."""
+        """ "a, b and c"."""
         if len(items) < 2:
             return "".join(items)
         return ", ".join(items[:-1]) + self.pick(" and ", " и ") + items[-1]

@@ -66,7 +66,9 @@ _IDENTIFIER = re.compile(
 _YEAR = re.compile(r"^(?:year|год|jahr)$", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-zа-я])(?=[A-ZА-Я])")
-_TOP = re.compile(r"\b(?:top|топ)[\s-]*(\d{1,3})\b|\b(\d{1,3})\s+(?:largest|biggest|best|greatest|крупнейш|лучш|самых)", re.IGNORECASE)
+_TOP = re.compile(
+    r"\b(?:top|топ)[\s-]*(\d{1,3})\b|\b(\d{1,3})\s+(?:largest|biggest|best|greatest|крупнейш|лучш|самых)", re.IGNORECASE
+)
 # Words of column names that a request leaves out.
 _FILLERS = frozenset(("the", "usd", "eur", "rub", "руб", "name", "наименование"))
 MOST_GROUPS = 200
@@ -96,17 +98,34 @@ class Wish:
     def told(self, speech: Speech) -> str:
         """One line that says how the request was understood."""
         how = {
-            "sum": ("sum", "сумма"), "mean": ("average", "среднее"), "median": ("median", "медиана"),
-            "max": ("greatest", "наибольшее"), "min": ("least", "наименьшее"), "count": ("number of rows", "число строк"),
+            "sum": ("sum", "сумма"),
+            "mean": ("average", "среднее"),
+            "median": ("median", "медиана"),
+            "max": ("greatest", "наибольшее"),
+            "min": ("least", "наименьшее"),
+            "count": ("number of rows", "число строк"),
         }[self.aggregate]
         what = speech.listed([f"`{clean(m)}`" for m in self.measures])
         by = speech.listed([f"`{clean(d)}`" for d in self.dimensions])
-        text = speech.pick(how[0], how[1]) + (f" {speech.pick('of', '—')} {what}" if what and self.aggregate != "count" else "")
+        text = speech.pick(how[0], how[1]) + (
+            f" {speech.pick('of', '—')} {what}" if what and self.aggregate != "count" else ""
+        )
         if by:
             text += speech.pick(" by ", " по ") + by
         if self.grain and self.date:
-            grain = dict(day=("day", "дням"), week=("week", "неделям"), month=("month", "месяцам"), quarter=("quarter", "кварталам"), year=("year", "годам"))[self.grain]
-            text += speech.pick(f" and {grain[0]}" if by else f" by {grain[0]}", f" и {grain[1]}" if by else f" по {grain[1]}") + f" (`{clean(self.date)}`)"
+            grain = dict(
+                day=("day", "дням"),
+                week=("week", "неделям"),
+                month=("month", "месяцам"),
+                quarter=("quarter", "кварталам"),
+                year=("year", "годам"),
+            )[self.grain]
+            text += (
+                speech.pick(
+                    f" and {grain[0]}" if by else f" by {grain[0]}", f" и {grain[1]}" if by else f" по {grain[1]}"
+                )
+                + f" (`{clean(self.date)}`)"
+            )
         return text
 
 
@@ -150,7 +169,9 @@ def understand(request: str, frame: pandas.DataFrame) -> Wish:
     named.sort(key=lambda n: min(mentions[n]))
     by = _after_by(request)
 
-    measures = [n for n in named if n in able.measures and not (n in by and len(named) > 1 and frame[n].nunique() <= 31)]
+    measures = [
+        n for n in named if n in able.measures and not (n in by and len(named) > 1 and frame[n].nunique() <= 31)
+    ]
     dimensions = [n for n in named if n in able.dimensions or (n in able.measures and n not in measures)]
     dates = [n for n in named if n in able.dates]
     aggregate = next((name for name, pattern in _AGGREGATES if re.search(pattern, request, re.IGNORECASE)), "")
@@ -196,7 +217,9 @@ def _usual_measures(names: list[str]) -> list[str]:
     """Measures by how likely a report is about them: money, then amounts, then the rest."""
 
     def rank(name: str) -> int:
-        idea = next((n for n, stems in enumerate(_CONCEPTS) if any(w.startswith(s) for w in _words(name) for s in stems)), 99)
+        idea = next(
+            (n for n, stems in enumerate(_CONCEPTS) if any(w.startswith(s) for w in _words(name) for s in stems)), 99
+        )
         return {0: 0, 1: 1, 5: 2, 4: 3, 2: 4}.get(idea, 9 if _RATE.search(str(name)) else 6)
 
     return sorted(names, key=rank)
@@ -245,7 +268,11 @@ def _same(word: str, part: str) -> bool:
         common += 1
     cyrillic = "а" <= part[0] <= "я"
     if cyrillic:
-        return common >= 4 and max(len(word), len(part)) - common <= 3 or (common >= 3 and max(len(word), len(part)) - common <= 2)
+        return (
+            common >= 4
+            and max(len(word), len(part)) - common <= 3
+            or (common >= 3 and max(len(word), len(part)) - common <= 2)
+        )
     longer, short = (word, part) if len(word) > len(part) else (part, word)
     return longer in (short + "s", short + "es") or (short.endswith("y") and longer == short[:-1] + "ies")
 
@@ -257,7 +284,9 @@ def _alike(word: str, part: str) -> bool:
 
 def _starts(word: str, stems: tuple[str, ...]) -> bool:
     # A short stem must be nearly the whole word: "rep" is no "report".
-    return any(word.startswith(s) and len(word) - len(s) <= (4 if len(s) >= 5 or "а" <= s[0] <= "я" else 1) for s in stems)
+    return any(
+        word.startswith(s) and len(word) - len(s) <= (4 if len(s) >= 5 or "а" <= s[0] <= "я" else 1) for s in stems
+    )
 
 
 def _after_by(request: str) -> set[str]:

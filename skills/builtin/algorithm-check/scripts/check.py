@@ -76,11 +76,17 @@ class Findings:
 
 
 def main() -> None:
-    work = job(__doc__ or "", function="the function to check", count="how many cases to generate (200)", seed="of the random numbers (1)")
+    work = job(
+        __doc__ or "", function="the function to check", count="how many cases to generate (200)", seed="of the random numbers (1)"
+    )
     say = work.speech
     sources = [p for p in work.paths if p.endswith(".py")]
     if len(sources) != 1:
-        refuse(say.pick("Send one Python file (.py) with the function to check.", "Пришлите один файл Python (.py) с проверяемой функцией."))
+        refuse(
+            say.pick(
+                "Send one Python file (.py) with the function to check.", "Пришлите один файл Python (.py) с проверяемой функцией."
+            )
+        )
     sys.setrecursionlimit(10_000)
     subject = _load(sources[0], work)
     found = Findings()
@@ -92,7 +98,12 @@ def main() -> None:
     if subject.reference or subject.valid:
         _generated(subject, found, dice, int(work.options.count or 200), say)
     elif not given and not found.examples[0]:
-        found.notes.append(say.pick("There is no reference, no given case and no example: only the time could be measured.", "Нет эталона, примеров и случаев: измерено только время."))
+        found.notes.append(
+            say.pick(
+                "There is no reference, no given case and no example: only the time could be measured.",
+                "Нет эталона, примеров и случаев: измерено только время.",
+            )
+        )
     _timing(subject, found, dice, say)
     _write(subject, found, say)
 
@@ -106,7 +117,12 @@ def _load(path: str, work: Job) -> Subject:
         with _limit(20), contextlib.redirect_stdout(io.StringIO()):
             exec(compile(source, os.path.basename(path), "exec"), module.__dict__)  # noqa: S102 - this is the sandbox
     except BaseException as error:  # noqa: BLE001 - whatever the file does is told, not raised
-        refuse(say.pick(f"The file does not load: {type(error).__name__}: {clean(str(error), 200)}", f"Файл не загружается: {type(error).__name__}: {clean(str(error), 200)}"))
+        refuse(
+            say.pick(
+                f"The file does not load: {type(error).__name__}: {clean(str(error), 200)}",
+                f"Файл не загружается: {type(error).__name__}: {clean(str(error), 200)}",
+            )
+        )
     own = {n: f for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == "solution" and not n.startswith("_")}
     wanted = work.options.function or next((n for n in own if re.search(rf"\b{re.escape(n)}\b", work.text) and n not in ROLES), "")
     public = [n for n in own if n not in ROLES and not n.endswith(("_reference", "_naive", "_brute"))]
@@ -157,7 +173,11 @@ def _try(subject: Subject, case: Case) -> Case:
 
 def _equal(a: object, b: object) -> bool:
     if isinstance(a, (int, float)) and isinstance(b, (int, float)) and not isinstance(a, bool) and not isinstance(b, bool):
-        return a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12) or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
+        return (
+            a == b
+            or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+            or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
+        )
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b))
     return a == b
@@ -171,13 +191,20 @@ def _given(paths: list[str], say: Speech) -> list[Case]:
             with open(path, encoding="utf-8-sig", newline="") as f:
                 if path.endswith(".json"):
                     records = json.load(f)
-                    cases += [Case(tuple(r["args"]) if isinstance(r.get("args"), list) else (r["args"],), r["expected"], origin=name) for r in records]
+                    cases += [
+                        Case(tuple(r["args"]) if isinstance(r.get("args"), list) else (r["args"],), r["expected"], origin=name)
+                        for r in records
+                    ]
                 else:
                     rows = [r for r in csv.reader(f) if r]
                     cases += [Case(tuple(map(_literal, r[:-1])), _literal(r[-1]), origin=name) for r in rows[1:]]
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-            refuse(say.pick(f"{name} holds no cases: want a JSON list of {{\"args\": […], \"expected\": …}} or a CSV whose last column is expected ({clean(str(error), 100)}).",
-                            f"{name}: нужны случаи в JSON [{{\"args\": […], \"expected\": …}}] или CSV с ожидаемым в последнем столбце ({clean(str(error), 100)})."))
+            refuse(
+                say.pick(
+                    f'{name} holds no cases: want a JSON list of {{"args": […], "expected": …}} or a CSV whose last column is expected ({clean(str(error), 100)}).',
+                    f'{name}: нужны случаи в JSON [{{"args": […], "expected": …}}] или CSV с ожидаемым в последнем столбце ({clean(str(error), 100)}).',
+                )
+            )
     return cases
 
 
@@ -207,7 +234,11 @@ def _make(subject: Subject, size: int, dice: random.Random) -> tuple | None:
         hints = typing.get_type_hints(subject.check)
     except (NameError, TypeError):
         hints = subject.check.__annotations__
-    names = [p.name for p in inspect.signature(subject.check).parameters.values() if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [
+        p.name
+        for p in inspect.signature(subject.check).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     made = [_value(hints.get(n), size, dice) for n in names]
     return tuple(made) if made and all(m is not None for m in made) else None
 
@@ -224,8 +255,16 @@ def _value(hint: object, size: int, dice: random.Random) -> object:
     if hint is str:
         return "".join(dice.choice("abcab" if dice.random() < 0.7 else "xyz ") for _ in range(size))
     if (origin or hint) in (list, set, frozenset) or getattr(origin, "__name__", "") in ("Sequence", "Iterable"):
-        items = [_value(inner[0] if inner else int, size if inner and inner[0] in (int, float) else min(size, 8), dice) for _ in range(size)]
-        return None if any(i is None for i in items) else items if origin in (list, None) or origin not in (set, frozenset) else origin(items)
+        items = [
+            _value(inner[0] if inner else int, size if inner and inner[0] in (int, float) else min(size, 8), dice) for _ in range(size)
+        ]
+        return (
+            None
+            if any(i is None for i in items)
+            else items
+            if origin in (list, None) or origin not in (set, frozenset)
+            else origin(items)
+        )
     if origin is tuple and inner:
         kinds = [inner[0]] * size if len(inner) == 2 and inner[1] is Ellipsis else list(inner)
         items = [_value(k, size, dice) for k in kinds]
@@ -241,7 +280,12 @@ def _generated(subject: Subject, found: Findings, dice: random.Random, count: in
     for n in range(count):
         arguments = _make(subject, SMALL[n % len(SMALL)] if n < 120 else dice.randint(5, 40), dice)
         if arguments is None:
-            found.notes.append(say.pick("Cases could not be generated: give type hints or a function generate(n, random).", "Случаи не созданы: нужны аннотации типов или generate(n, random)."))
+            found.notes.append(
+                say.pick(
+                    "Cases could not be generated: give type hints or a function generate(n, random).",
+                    "Случаи не созданы: нужны аннотации типов или generate(n, random).",
+                )
+            )
             return
         case = _against(subject, arguments)
         if case is not None:
@@ -319,7 +363,12 @@ def _timing(subject: Subject, found: Findings, dice: random.Random, say: Speech)
         if not active["check"] or time.monotonic() > until:
             break
     if not found.times:
-        found.notes.append(say.pick("Time was not measured: the arguments of a large case are not known.", "Время не измерено: неизвестно, как создать большой случай."))
+        found.notes.append(
+            say.pick(
+                "Time was not measured: the arguments of a large case are not known.",
+                "Время не измерено: неизвестно, как создать большой случай.",
+            )
+        )
 
 
 def _measure(function: typing.Callable, arguments: tuple) -> float | None:
@@ -354,46 +403,100 @@ def _growth(times: list[tuple[int, float]]) -> float | None:
 def _kind(slope: float | None, say: Speech) -> str:
     if slope is None:
         return say.pick("too quick to tell", "слишком быстро, чтобы судить")
-    for limit, en, ru in ((0.35, "nearly constant or logarithmic", "почти постоянное или логарифмическое"), (1.35, "linear or n log n", "линейное или n log n"), (1.75, "between linear and quadratic", "между линейным и квадратичным"),
-                          (2.4, "quadratic", "квадратичное"), (3.4, "cubic", "кубическое")):
+    for limit, en, ru in (
+        (0.35, "nearly constant or logarithmic", "почти постоянное или логарифмическое"),
+        (1.35, "linear or n log n", "линейное или n log n"),
+        (1.75, "between linear and quadratic", "между линейным и квадратичным"),
+        (2.4, "quadratic", "квадратичное"),
+        (3.4, "cubic", "кубическое"),
+    ):
         if slope < limit:
             return say.pick(en, ru)
     return say.pick("steeper than cubic", "круче кубического")
 
 
 def _seconds(t: float, say: Speech) -> str:
-    return f"{say.number(t * 1e6, 0)}\u00a0{say.pick('µs', 'мкс')}" if t < 1e-3 else f"{say.number(t * 1e3, 1)}\u00a0{say.pick('ms', 'мс')}" if t < 1 else f"{say.number(t, 2)}\u00a0{say.pick('s', 'с')}"
+    return (
+        f"{say.number(t * 1e6, 0)}\u00a0{say.pick('µs', 'мкс')}"
+        if t < 1e-3
+        else f"{say.number(t * 1e3, 1)}\u00a0{say.pick('ms', 'мс')}"
+        if t < 1
+        else f"{say.number(t, 2)}\u00a0{say.pick('s', 'с')}"
+    )
 
 
 def _write(subject: Subject, found: Findings, say: Speech) -> None:
     failed, total = len(found.failed) + found.examples[1], len(found.cases) + found.examples[0]
-    verdict = say.pick(f"{total - failed} of {total} cases pass", f"прошло случаев: {total - failed} из {total}") if total else say.pick("no cases", "случаев нет")
-    parts = [f"{code(subject.name)}: **{verdict}**" + (say.pick(f", compared with {code(subject.reference.__name__)}", f", сравнение с {code(subject.reference.__name__)}") if subject.reference else "") + "."]
+    verdict = (
+        say.pick(f"{total - failed} of {total} cases pass", f"прошло случаев: {total - failed} из {total}")
+        if total
+        else say.pick("no cases", "случаев нет")
+    )
+    parts = [
+        f"{code(subject.name)}: **{verdict}**"
+        + (
+            say.pick(f", compared with {code(subject.reference.__name__)}", f", сравнение с {code(subject.reference.__name__)}")
+            if subject.reference
+            else ""
+        )
+        + "."
+    ]
     worst = found.smallest or next(iter(found.failed), None)
     if worst is not None:
-        lines = [say.pick("Smallest failing case:", "Наименьший случай с ошибкой:") if found.smallest else say.pick("First failing case:", "Первый случай с ошибкой:"),
-                 f"- {say.pick('arguments', 'аргументы')}: {code(repr(worst.arguments), 200)}"]
+        lines = [
+            say.pick("Smallest failing case:", "Наименьший случай с ошибкой:")
+            if found.smallest
+            else say.pick("First failing case:", "Первый случай с ошибкой:"),
+            f"- {say.pick('arguments', 'аргументы')}: {code(repr(worst.arguments), 200)}",
+        ]
         if worst.wrong == "differs":
-            lines += [f"- {say.pick('expected', 'ожидалось')}: {code(repr(worst.expected), 160)}", f"- {say.pick('got', 'получено')}: {code(repr(worst.got), 160)}"]
+            lines += [
+                f"- {say.pick('expected', 'ожидалось')}: {code(repr(worst.expected), 160)}",
+                f"- {say.pick('got', 'получено')}: {code(repr(worst.got), 160)}",
+            ]
         else:
             lines.append(f"- {escape(worst.wrong, 200)}")
         parts.append("\n".join(lines))
     slope = _growth(found.times)
     if found.times:
         size, took = found.times[-1]
-        text = say.pick(f"Time at n = {say.number(size, 0)}: **{_seconds(took, say)}**; growth on generated inputs **{_kind(slope, say)}**", f"Время при n = {say.number(size, 0)}: **{_seconds(took, say)}**; рост на созданных данных **{_kind(slope, say)}**")
+        text = say.pick(
+            f"Time at n = {say.number(size, 0)}: **{_seconds(took, say)}**; growth on generated inputs **{_kind(slope, say)}**",
+            f"Время при n = {say.number(size, 0)}: **{_seconds(took, say)}**; рост на созданных данных **{_kind(slope, say)}**",
+        )
         parts.append(text + (f" (n^{say.number(slope, 2)})." if slope is not None else "."))
         _plot(subject, found, say)
     parts += [escape(n, 200) for n in found.notes]
     answer("\n\n".join(parts))
-    rows = [[say.number(n, 0), _seconds(t, say), _seconds(dict(found.reference_times)[n], say) if n in dict(found.reference_times) else "–"] for n, t in found.times]
+    rows = [
+        [say.number(n, 0), _seconds(t, say), _seconds(dict(found.reference_times)[n], say) if n in dict(found.reference_times) else "–"]
+        for n, t in found.times
+    ]
     report = [f"# {say.pick('Check of', 'Проверка')} {code(subject.name)}", *parts]
     if rows:
-        report += [table(["n", subject.name, subject.reference.__name__ if subject.reference else "–"], rows, numbers=(0, 1, 2)), f"![{say.pick('Time over input size', 'Время от размера')}](timing.png)"]
+        report += [
+            table(["n", subject.name, subject.reference.__name__ if subject.reference else "–"], rows, numbers=(0, 1, 2)),
+            f"![{say.pick('Time over input size', 'Время от размера')}](timing.png)",
+        ]
     with open(f"{OUT}/report.md", "w", encoding="utf-8") as f:
         f.write("\n\n".join(report) + "\n")
     with open(f"{OUT}/cases.json", "w", encoding="utf-8") as f:
-        json.dump([{"origin": c.origin, "args": repr(c.arguments)[:500], "expected": repr(c.expected)[:500], "got": repr(c.got)[:500], "passed": not c.wrong, "why": c.wrong} for c in found.cases], f, ensure_ascii=False, indent=1)
+        json.dump(
+            [
+                {
+                    "origin": c.origin,
+                    "args": repr(c.arguments)[:500],
+                    "expected": repr(c.expected)[:500],
+                    "got": repr(c.got)[:500],
+                    "passed": not c.wrong,
+                    "why": c.wrong,
+                }
+                for c in found.cases
+            ],
+            f,
+            ensure_ascii=False,
+            indent=1,
+        )
 
 
 def _plot(subject: Subject, found: Findings, say: Speech) -> None:
@@ -401,8 +504,17 @@ def _plot(subject: Subject, found: Findings, say: Speech) -> None:
     if found.reference_times and subject.reference is not None:
         frame[subject.reference.__name__] = pandas.Series(dict(found.reference_times))
     title = say.pick("Time over input size", "Время от размера входа")
-    figure = charts.lines(frame * 1e3, title=title, unit=say.pick("ms", "мс"), value=say.pick("Time", "Время"), along=say.pick("Input size n (both axes logarithmic)", "Размер n (обе оси логарифмические)"), log=True, language=say.language)
+    figure = charts.lines(
+        frame * 1e3,
+        title=title,
+        unit=say.pick("ms", "мс"),
+        value=say.pick("Time", "Время"),
+        along=say.pick("Input size n (both axes logarithmic)", "Размер n (обе оси логарифмические)"),
+        log=True,
+        language=say.language,
+    )
     charts.save(figure, f"{OUT}/timing.png")
 
 
-main()
+if __name__ == "__main__":
+    main()

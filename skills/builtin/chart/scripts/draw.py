@@ -38,15 +38,25 @@ class Drawn:
 
 
 def main() -> None:
-    work = job(__doc__ or "", kind="line, bar, column, stacked, histogram, scatter or heat", value="measure", by="dimension",
-               date="date column", grain="day, week, month, quarter or year")
+    work = job(
+        __doc__ or "",
+        kind="line, bar, column, stacked, histogram, scatter or heat",
+        value="measure",
+        by="dimension",
+        date="date column",
+        grain="day, week, month, quarter or year",
+    )
     frame, left = merged(work.tables())
     wish = wishes.understand(work.text, frame)
     _override(frame, wish, work)
     kinds = _kinds(frame, wish, work)
     if not kinds:
-        refuse(work.speech.pick("There is no column of numbers or of names that repeat, so there is nothing to draw.",
-                                "Нет ни чисел, ни повторяющихся названий: рисовать нечего."))
+        refuse(
+            work.speech.pick(
+                "There is no column of numbers or of names that repeat, so there is nothing to draw.",
+                "Нет ни чисел, ни повторяющихся названий: рисовать нечего.",
+            )
+        )
     artist = Artist(frame, wish, work.speech)
     parts, wrong = [], []
     for n, kind in enumerate(kinds, start=1):
@@ -57,9 +67,18 @@ def main() -> None:
     say = work.speech
     parts.append(say.pick("Understood as: ", "Понято так: ") + wish.told(say) + ".")
     if re.search(KINDS[4][1], work.text, re.IGNORECASE) and "bar" in kinds:
-        parts.append(say.pick("Shares are drawn as bars: they compare better than the slices of a pie.", "Доли показаны полосами: их легче сравнить, чем секторы круга."))
+        parts.append(
+            say.pick(
+                "Shares are drawn as bars: they compare better than the slices of a pie.",
+                "Доли показаны полосами: их легче сравнить, чем секторы круга.",
+            )
+        )
     if left:
-        parts.append(say.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ") + ", ".join(escape(t.name) for t in left) + ".")
+        parts.append(
+            say.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ")
+            + ", ".join(escape(t.name) for t in left)
+            + "."
+        )
     if wrong:
         parts.append(say.pick("Some labels did not find room.", "Некоторым подписям не хватило места."))
     answer("\n\n".join(parts))
@@ -81,10 +100,16 @@ def _override(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> None:
 def _kinds(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> list[str]:
     """The charts to draw: the kind that is named, the one that fits, or up to three."""
     roles = wishes.roles(frame)
-    named = work.options.kind or next((kind for kind, pattern in KINDS if re.search(pattern, work.text, re.IGNORECASE)), "")
+    named = work.options.kind or next(
+        (kind for kind, pattern in KINDS if re.search(pattern, work.text, re.IGNORECASE)), ""
+    )
     able = {
-        "line": bool(wish.date), "histogram": bool(wish.measures), "scatter": len(roles.measures) > 1,
-        "bar": bool(wish.dimensions or roles.dimensions), "heat": len(wish.dimensions or roles.dimensions) > 1 or bool(wish.date and (wish.dimensions or roles.dimensions)),
+        "line": bool(wish.date),
+        "histogram": bool(wish.measures),
+        "scatter": len(roles.measures) > 1,
+        "bar": bool(wish.dimensions or roles.dimensions),
+        "heat": len(wish.dimensions or roles.dimensions) > 1
+        or bool(wish.date and (wish.dimensions or roles.dimensions)),
     }
     able["column"] = able["line"] or able["bar"]
     able["stacked"] = able["heat"]
@@ -117,8 +142,13 @@ class Artist:
 
     def draw(self, kind: str) -> Drawn:
         makers: dict[str, Callable[[], Drawn]] = {
-            "line": self._line, "column": self._column, "bar": self._bar, "histogram": self._histogram,
-            "scatter": self._scatter, "heat": self._heat, "stacked": self._stacked,
+            "line": self._line,
+            "column": self._column,
+            "bar": self._bar,
+            "histogram": self._histogram,
+            "scatter": self._scatter,
+            "heat": self._heat,
+            "stacked": self._stacked,
         }
         return makers[kind]()
 
@@ -126,7 +156,9 @@ class Artist:
         """The n-th dimension asked for, or the n-th the table has with 2 to 30 values."""
         if n < len(self.wish.dimensions):
             return self.wish.dimensions[n]
-        able = [d for d in self.roles.dimensions if d not in self.wish.dimensions and 2 <= self.frame[d].nunique() <= 30] or self.roles.dimensions
+        able = [
+            d for d in self.roles.dimensions if d not in self.wish.dimensions and 2 <= self.frame[d].nunique() <= 30
+        ] or self.roles.dimensions
         at = n - len(self.wish.dimensions)
         return able[at] if at < len(able) else ""
 
@@ -138,7 +170,11 @@ class Artist:
         grain = self.wish.grain or wishes.natural_grain(self.frame[self.wish.date].dropna())
         self.wish.grain = grain
         start = wishes.floor_dates(self.frame[self.wish.date], grain)
-        span = pandas.period_range(start.min(), start.max(), freq={"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}[grain]).start_time
+        span = pandas.period_range(
+            start.min(),
+            start.max(),
+            freq={"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}[grain],
+        ).start_time
         if not by:
             made = self.values.groupby(start).agg(self.how).to_frame(self.what)
         else:
@@ -151,7 +187,13 @@ class Artist:
         return self.what + (self.say.pick(" by ", ": ") + self.say.listed(named) if named else "")
 
     def _grain_word(self) -> str:
-        words = {"day": ("day", "дни"), "week": ("week", "недели"), "month": ("month", "месяцы"), "quarter": ("quarter", "кварталы"), "year": ("year", "годы")}
+        words = {
+            "day": ("day", "дни"),
+            "week": ("week", "недели"),
+            "month": ("month", "месяцы"),
+            "quarter": ("quarter", "кварталы"),
+            "year": ("year", "годы"),
+        }
         return self.say.pick(*words[self.wish.grain])
 
     def _line(self) -> Drawn:
@@ -161,11 +203,22 @@ class Artist:
         whole = self._over_time() if by else data
         line = whole.iloc[:, 0].dropna()
         high, low = line.idxmax(), line.idxmin()
-        sentence = self.say.pick("Greatest: ", "Наибольшее: ") + f"{self.say.number(line[high])} ({self._when(high)}); " + self.say.pick("least: ", "наименьшее: ") + f"{self.say.number(line[low])} ({self._when(low)})."
+        sentence = (
+            self.say.pick("Greatest: ", "Наибольшее: ")
+            + f"{self.say.number(line[high])} ({self._when(high)}); "
+            + self.say.pick("least: ", "наименьшее: ")
+            + f"{self.say.number(line[low])} ({self._when(low)})."
+        )
         return Drawn(charts.lines(data, title=title, value=self.what, language=self.say.language), title, sentence)
 
     def _when(self, moment: pandas.Timestamp) -> str:
-        return self.say.month(moment) if self.wish.grain in ("month", "quarter") else str(moment.year) if self.wish.grain == "year" else self.say.day(moment)
+        return (
+            self.say.month(moment)
+            if self.wish.grain in ("month", "quarter")
+            else str(moment.year)
+            if self.wish.grain == "year"
+            else self.say.day(moment)
+        )
 
     def _grouped(self, by: str) -> pandas.Series:
         return self.values.groupby(self._names(by)).agg(self.how).dropna()
@@ -174,26 +227,50 @@ class Artist:
         by = self._dimension()
         data = self._grouped(by)
         title = self._title(by)
-        figure = charts.bars(data, title=title, value=self.what, rest="sum" if self.adds else "drop",
-                             limit=self.wish.top or charts.MAX_BARS, language=self.say.language)
+        figure = charts.bars(
+            data,
+            title=title,
+            value=self.what,
+            rest="sum" if self.adds else "drop",
+            limit=self.wish.top or charts.MAX_BARS,
+            language=self.say.language,
+        )
         return Drawn(figure, title, self._extremes(data))
 
     def _extremes(self, data: pandas.Series) -> str:
         high, low = data.idxmax(), data.idxmin()
-        text = self.say.pick("Greatest: ", "Наибольшее: ") + f"{escape(high)}, {self.say.number(data[high])}; " + self.say.pick("least: ", "наименьшее: ") + f"{escape(low)}, {self.say.number(data[low])}"
+        text = (
+            self.say.pick("Greatest: ", "Наибольшее: ")
+            + f"{escape(high)}, {self.say.number(data[high])}; "
+            + self.say.pick("least: ", "наименьшее: ")
+            + f"{escape(low)}, {self.say.number(data[low])}"
+        )
         if self.adds and (data >= 0).all() and data.sum():
-            text += self.say.pick("; total ", "; всего ") + self.say.number(float(data.sum())) + self.say.pick(f", of which the greatest is {self.say.percent(data[high] / data.sum())}", f", доля наибольшего {self.say.percent(data[high] / data.sum())}")
+            text += (
+                self.say.pick("; total ", "; всего ")
+                + self.say.number(float(data.sum()))
+                + self.say.pick(
+                    f", of which the greatest is {self.say.percent(data[high] / data.sum())}",
+                    f", доля наибольшего {self.say.percent(data[high] / data.sum())}",
+                )
+            )
         return text + "."
 
     def _column(self) -> Drawn:
         if self.wish.grain or not (self.wish.dimensions or self.roles.dimensions):
             data = self._over_time(self.wish.dimensions[0] if self.wish.dimensions else "")
             title = self._title(*(self.wish.dimensions[:1]), self._grain_word())
-            return Drawn(charts.columns(data, title=title, value=self.what, language=self.say.language), title, self._extremes(data.sum(axis=1).rename(index=self._when)))
+            return Drawn(
+                charts.columns(data, title=title, value=self.what, language=self.say.language),
+                title,
+                self._extremes(data.sum(axis=1).rename(index=self._when)),
+            )
         by = self._dimension()
         data = self._grouped(by)
         title = self._title(by)
-        return Drawn(charts.columns(data, title=title, value=self.what, language=self.say.language), title, self._extremes(data))
+        return Drawn(
+            charts.columns(data, title=title, value=self.what, language=self.say.language), title, self._extremes(data)
+        )
 
     def _crossing(self) -> tuple[pandas.DataFrame, str]:
         first = self._dimension()
@@ -208,27 +285,66 @@ class Artist:
 
     def _heat(self) -> Drawn:
         data, title = self._crossing()
-        return Drawn(charts.heat(data, title=title, language=self.say.language), title, self._extremes(data.sum(axis=1) if self.adds else data.mean(axis=1)))
+        return Drawn(
+            charts.heat(data, title=title, language=self.say.language),
+            title,
+            self._extremes(data.sum(axis=1) if self.adds else data.mean(axis=1)),
+        )
 
     def _stacked(self) -> Drawn:
         data, title = self._crossing()
-        return Drawn(charts.columns(data.T, title=title, value=self.what, stacked=True, language=self.say.language), title, self._extremes(data.sum(axis=1)))
+        return Drawn(
+            charts.columns(data.T, title=title, value=self.what, stacked=True, language=self.say.language),
+            title,
+            self._extremes(data.sum(axis=1)),
+        )
 
     def _histogram(self) -> Drawn:
         values = self.values.dropna()
         title = self.say.pick(f"Distribution of {self.what}", f"Распределение: {self.what}")
-        sentence = self.say.pick("Median ", "Медиана ") + self.say.number(float(values.median())) + self.say.pick(", mean ", ", среднее ") + self.say.number(float(values.mean())) + \
-            self.say.pick(", from ", ", от ") + self.say.number(float(values.min())) + self.say.pick(" to ", " до ") + self.say.number(float(values.max())) + "."
-        return Drawn(charts.histogram(values, title=title, value=self.what, language=self.say.language), title, sentence)
+        sentence = (
+            self.say.pick("Median ", "Медиана ")
+            + self.say.number(float(values.median()))
+            + self.say.pick(", mean ", ", среднее ")
+            + self.say.number(float(values.mean()))
+            + self.say.pick(", from ", ", от ")
+            + self.say.number(float(values.min()))
+            + self.say.pick(" to ", " до ")
+            + self.say.number(float(values.max()))
+            + "."
+        )
+        return Drawn(
+            charts.histogram(values, title=title, value=self.what, language=self.say.language), title, sentence
+        )
 
     def _scatter(self) -> Drawn:
         named = [m for m in self.wish.measures if m in self.roles.measures]
         x, y = (named + [m for m in self.roles.measures if m not in named])[:2]
-        title = self.say.pick(f"{self.say.heading(clean(y))} against {clean(x)}", f"{self.say.heading(clean(y))} и {clean(x)}")
+        title = self.say.pick(
+            f"{self.say.heading(clean(y))} against {clean(x)}", f"{self.say.heading(clean(y))} и {clean(x)}"
+        )
         pair = self.frame[[x, y]].astype("float64").dropna()
         r = float(pair[x].corr(pair[y])) if len(pair) > 2 else float("nan")
-        sentence = self.say.pick("Correlation ", "Корреляция ") + self.say.number(r, 2) + self.say.pick(f" over {self.say.number(len(pair), 0)} rows.", f", строк: {self.say.number(len(pair), 0)}.")
-        return Drawn(charts.scatter(pair[x], pair[y], title=title, x_name=self.say.heading(clean(x)), y_name=self.say.heading(clean(y)), language=self.say.language), title, sentence)
+        sentence = (
+            self.say.pick("Correlation ", "Корреляция ")
+            + self.say.number(r, 2)
+            + self.say.pick(
+                f" over {self.say.number(len(pair), 0)} rows.", f", строк: {self.say.number(len(pair), 0)}."
+            )
+        )
+        return Drawn(
+            charts.scatter(
+                pair[x],
+                pair[y],
+                title=title,
+                x_name=self.say.heading(clean(x)),
+                y_name=self.say.heading(clean(y)),
+                language=self.say.language,
+            ),
+            title,
+            sentence,
+        )
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -39,7 +39,12 @@ def main() -> None:
     work = job(__doc__ or "", key="column or columns that tell rows apart, with commas")
     say = work.speech
     if len(work.paths) != 2:
-        refuse(say.pick(f"Two files are needed to compare, and there are {len(work.paths)}.", f"Для сравнения нужны два файла, а прислано: {len(work.paths)}."))
+        refuse(
+            say.pick(
+                f"Two files are needed to compare, and there are {len(work.paths)}.",
+                f"Для сравнения нужны два файла, а прислано: {len(work.paths)}.",
+            )
+        )
     work.paths, why = _ordered(work.paths, say)
     tables = work.tables()
     names = [os.path.basename(p) for p in work.paths]
@@ -60,7 +65,9 @@ def _ordered(paths: list[str], say: Speech) -> tuple[list[str], str]:
             return pair, say.pick("by their names", "по именам файлов")
     digits = [re.sub(r"\D", "", os.path.splitext(n)[0]) for n in (a, b)]
     if all(digits) and digits[0] != digits[1] and re.sub(r"\d", "", a) == re.sub(r"\d", "", b):
-        return (paths if digits[0] < digits[1] else paths[::-1]), say.pick("by the numbers in their names", "по числам в именах")
+        return (paths if digits[0] < digits[1] else paths[::-1]), say.pick(
+            "by the numbers in their names", "по числам в именах"
+        )
     return paths, say.pick("by the order they were sent in", "по порядку отправки")
 
 
@@ -87,12 +94,24 @@ def _key(old: pandas.DataFrame, new: pandas.DataFrame, work: Job) -> list[str]:
     if work.options.key:
         key = [k.strip() for k in work.options.key.split(",")]
         if missing := [k for k in key if k not in common]:
-            refuse(work.speech.pick(f"Not in both files: {', '.join(missing)}", f"Нет в обоих файлах: {', '.join(missing)}"))
+            refuse(
+                work.speech.pick(
+                    f"Not in both files: {', '.join(missing)}", f"Нет в обоих файлах: {', '.join(missing)}"
+                )
+            )
         return key
     texts = {c: (_plain(old[c]), _plain(new[c])) for c in common}
     named = re.search(r"\b(?:by|key|on|по)\s+(.{3,60})", work.text, re.IGNORECASE)
     asked = wishes.understand(named[1], old).named if named else set()
-    ranked = sorted(common, key=lambda c: (c not in asked, not wishes.is_identifier(c), wishes.is_rate(old, c) or pandas.api.types.is_float_dtype(old[c]), common.index(c)))
+    ranked = sorted(
+        common,
+        key=lambda c: (
+            c not in asked,
+            not wishes.is_identifier(c),
+            wishes.is_rate(old, c) or pandas.api.types.is_float_dtype(old[c]),
+            common.index(c),
+        ),
+    )
     for size in (1, 2):
         for key in itertools.combinations(ranked[:20], size):
             sides = [pandas.Series(list(zip(*(texts[c][side] for c in key)))) for side in (0, 1)]
@@ -115,7 +134,13 @@ def _compare(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str]) -> Di
         return _whole_rows(old, new, a, b)
     ids = [pandas.Series([" · ".join(k) for k in zip(*(f[c] for c in key))], index=f.index) for f in (a, b)]
     twice = set(ids[0][ids[0].duplicated()]) | set(ids[1][ids[1].duplicated()])
-    doubled = pandas.concat([old[ids[0].isin(twice)], new[ids[1].isin(twice)]], keys=["old", "new"]).reset_index(level=0, names="file") if twice else pandas.DataFrame()
+    doubled = (
+        pandas.concat([old[ids[0].isin(twice)], new[ids[1].isin(twice)]], keys=["old", "new"]).reset_index(
+            level=0, names="file"
+        )
+        if twice
+        else pandas.DataFrame()
+    )
     sides = [ids[0][~ids[0].isin(twice)], ids[1][~ids[1].isin(twice)]]
     where = [pandas.Series(s.index, index=s.to_numpy()) for s in sides]
     both = [k for k in where[0].index if k in set(where[1].index)]
@@ -129,7 +154,9 @@ def _compare(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str]) -> Di
         numeric = all(pandas.api.types.is_numeric_dtype(f[column]) for f in (old, new))
         for n in numpy.flatnonzero(differs):
             before, after = old[column].iloc[at_old[n]], new[column].iloc[at_new[n]]
-            change = float(after) - float(before) if numeric and not pandas.isna(before) and not pandas.isna(after) else None
+            change = (
+                float(after) - float(before) if numeric and not pandas.isna(before) and not pandas.isna(after) else None
+            )
             found.append((at_new[n], both[n], column, before, after, change))
     found.sort(key=lambda row: row[0])
     cells = pandas.DataFrame([row[1:] for row in found], columns=["key", "column", "old", "new", "difference"])
@@ -139,7 +166,9 @@ def _compare(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str]) -> Di
 
 
 def _whole_rows(old: pandas.DataFrame, new: pandas.DataFrame, a: pandas.DataFrame, b: pandas.DataFrame) -> Difference:
-    ids = [pandas.Series(["\x1f".join(row) for row in f.itertuples(index=False, name=None)], index=f.index) for f in (a, b)]
+    ids = [
+        pandas.Series(["\x1f".join(row) for row in f.itertuples(index=False, name=None)], index=f.index) for f in (a, b)
+    ]
     numbered = [s + "\x1e" + s.groupby(s).cumcount().astype(str) for s in ids]  # the third of its kind is another row
     gone, added = (~numbered[0].isin(set(numbered[1]))), (~numbered[1].isin(set(numbered[0])))
     empty = pandas.DataFrame(columns=["key", "column", "old", "new", "difference"])
@@ -148,7 +177,9 @@ def _whole_rows(old: pandas.DataFrame, new: pandas.DataFrame, a: pandas.DataFram
 
 def _sums(old: pandas.DataFrame, new: pandas.DataFrame) -> pandas.DataFrame:
     """Old and new sums of the measures that add up."""
-    able = [c for c in wishes.roles(old).measures if c in set(wishes.roles(new).measures) and not wishes.is_rate(old, c)]
+    able = [
+        c for c in wishes.roles(old).measures if c in set(wishes.roles(new).measures) and not wishes.is_rate(old, c)
+    ]
     rows = [[c, float(old[c].sum()), float(new[c].sum())] for c in able]
     frame = pandas.DataFrame(rows, columns=["column", "old", "new"])
     frame["difference"] = frame["new"] - frame["old"]
@@ -157,7 +188,9 @@ def _sums(old: pandas.DataFrame, new: pandas.DataFrame) -> pandas.DataFrame:
 
 def _renamed(old: pandas.DataFrame, new: pandas.DataFrame) -> list[tuple[str, str]]:
     """Columns that only one side has and that hold the same values."""
-    left, right = [c for c in old.columns if c not in set(new.columns)], [c for c in new.columns if c not in set(old.columns)]
+    left, right = [c for c in old.columns if c not in set(new.columns)], [
+        c for c in new.columns if c not in set(old.columns)
+    ]
     found = []
     for a in left:
         for b in right:
@@ -167,33 +200,85 @@ def _renamed(old: pandas.DataFrame, new: pandas.DataFrame) -> list[tuple[str, st
     return found
 
 
-def _write(d: Difference, old: pandas.DataFrame, new: pandas.DataFrame, names: list[str], why: str, say: Speech) -> None:
+def _write(
+    d: Difference, old: pandas.DataFrame, new: pandas.DataFrame, names: list[str], why: str, say: Speech
+) -> None:
     sums, renamed = _sums(old, new), _renamed(old, new)
-    left, right = [c for c in old.columns if c not in set(new.columns)], [c for c in new.columns if c not in set(old.columns)]
+    left, right = [c for c in old.columns if c not in set(new.columns)], [
+        c for c in new.columns if c not in set(old.columns)
+    ]
     counts = [
-        (say.pick("Rows before", "Строк было"), len(old)), (say.pick("Rows now", "Строк стало"), len(new)),
-        (say.pick("Added", "Добавлено"), len(d.added)), (say.pick("Gone", "Удалено"), len(d.gone)),
-        (say.pick("Changed", "Изменено"), d.changed), (say.pick("Unchanged", "Без изменений"), d.same),
+        (say.pick("Rows before", "Строк было"), len(old)),
+        (say.pick("Rows now", "Строк стало"), len(new)),
+        (say.pick("Added", "Добавлено"), len(d.added)),
+        (say.pick("Gone", "Удалено"), len(d.gone)),
+        (say.pick("Changed", "Изменено"), d.changed),
+        (say.pick("Unchanged", "Без изменений"), d.same),
     ]
     if len(d.doubled):
-        counts.append((say.pick("Rows with a doubled key, not compared", "Строки с повторным ключом, не сравнивались"), len(d.doubled)))
-    parts = [say.pick(f"{code(names[0])} (old) against {code(names[1])} (new), {why}", f"{code(names[0])} (старый) и {code(names[1])} (новый), {why}")
-             + (say.pick("; rows matched by ", "; ключ: ") + say.listed([code(k) for k in d.key]) + "." if d.key
-                else say.pick(". **No column tells the rows apart**, so rows are compared as wholes: a changed row counts as one gone and one added.", ". **Ключа нет**, строки сравнены целиком: изменённая строка считается удалённой и добавленной."))]
-    parts.append(table([say.pick("What", "Что"), say.pick("Rows", "Строк")], [[n, say.number(v, 0)] for n, v in counts], numbers=(1,)))
+        counts.append(
+            (
+                say.pick("Rows with a doubled key, not compared", "Строки с повторным ключом, не сравнивались"),
+                len(d.doubled),
+            )
+        )
+    parts = [
+        say.pick(
+            f"{code(names[0])} (old) against {code(names[1])} (new), {why}",
+            f"{code(names[0])} (старый) и {code(names[1])} (новый), {why}",
+        )
+        + (
+            say.pick("; rows matched by ", "; ключ: ") + say.listed([code(k) for k in d.key]) + "."
+            if d.key
+            else say.pick(
+                ". **No column tells the rows apart**, so rows are compared as wholes: a changed row counts as one gone and one added.",
+                ". **Ключа нет**, строки сравнены целиком: изменённая строка считается удалённой и добавленной.",
+            )
+        )
+    ]
+    parts.append(
+        table(
+            [say.pick("What", "Что"), say.pick("Rows", "Строк")],
+            [[n, say.number(v, 0)] for n, v in counts],
+            numbers=(1,),
+        )
+    )
     if len(d.cells):
         rows = [[r.key, r.column, _shown(r.old, say), _shown(r.new, say)] for r in d.cells.head(SHOWN).itertuples()]
-        parts.append(table([say.listed(d.key), say.pick("Column", "Столбец"), say.pick("Old", "Было"), say.pick("New", "Стало")], rows))
+        parts.append(
+            table(
+                [say.listed(d.key), say.pick("Column", "Столбец"), say.pick("Old", "Было"), say.pick("New", "Стало")],
+                rows,
+            )
+        )
         if len(d.cells) > SHOWN:
-            parts.append(say.pick(f"{say.number(len(d.cells) - SHOWN, 0)} more changed cells are in `changes.xlsx`.", f"Ещё изменённых ячеек: {say.number(len(d.cells) - SHOWN, 0)}, см. `changes.xlsx`."))
+            parts.append(
+                say.pick(
+                    f"{say.number(len(d.cells) - SHOWN, 0)} more changed cells are in `changes.xlsx`.",
+                    f"Ещё изменённых ячеек: {say.number(len(d.cells) - SHOWN, 0)}, см. `changes.xlsx`.",
+                )
+            )
         most = d.cells["column"].value_counts()
-        parts.append(say.pick("Changed cells by column: ", "Изменённые ячейки по столбцам: ") + ", ".join(f"{code(c)} {say.number(n, 0)}" for c, n in most.head(8).items()) + ".")
+        parts.append(
+            say.pick("Changed cells by column: ", "Изменённые ячейки по столбцам: ")
+            + ", ".join(f"{code(c)} {say.number(n, 0)}" for c, n in most.head(8).items())
+            + "."
+        )
     for c in sums.itertuples():
         if abs(c.difference) > 1e-9 * max(abs(c.old), 1):
-            parts.append(say.pick(f"Sum of {code(c.column)}: {say.number(c.old)} → {say.number(c.new)} ({say.number(c.difference, sign=True)}).", f"Сумма {code(c.column)}: {say.number(c.old)} → {say.number(c.new)} ({say.number(c.difference, sign=True)})."))
+            parts.append(
+                say.pick(
+                    f"Sum of {code(c.column)}: {say.number(c.old)} → {say.number(c.new)} ({say.number(c.difference, sign=True)}).",
+                    f"Сумма {code(c.column)}: {say.number(c.old)} → {say.number(c.new)} ({say.number(c.difference, sign=True)}).",
+                )
+            )
     if left or right:
-        words = [say.pick("Columns gone: ", "Нет столбцов: ") + ", ".join(map(code, left))] * bool(left) + [say.pick("columns new: ", "новые столбцы: ") + ", ".join(map(code, right))] * bool(right)
-        words += [say.pick("probably renamed: ", "вероятно, переименован: ") + f"{code(a)} → {code(b)}" for a, b in renamed]
+        words = [say.pick("Columns gone: ", "Нет столбцов: ") + ", ".join(map(code, left))] * bool(left) + [
+            say.pick("columns new: ", "новые столбцы: ") + ", ".join(map(code, right))
+        ] * bool(right)
+        words += [
+            say.pick("probably renamed: ", "вероятно, переименован: ") + f"{code(a)} → {code(b)}" for a, b in renamed
+        ]
         parts.append("; ".join(words) + ".")
     answer("\n\n".join(parts))
     _files(d, counts, sums, say)
@@ -210,9 +295,20 @@ def _shown(value: object, say: Speech) -> str:
 
 
 def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame, say: Speech) -> None:
-    cells = d.cells.rename(columns={"key": ", ".join(d.key) or "key", "column": say.pick("Column", "Столбец"), "old": say.pick("Old", "Было"), "new": say.pick("New", "Стало"), "difference": say.pick("Difference", "Разница")})
+    cells = d.cells.rename(
+        columns={
+            "key": ", ".join(d.key) or "key",
+            "column": say.pick("Column", "Столбец"),
+            "old": say.pick("Old", "Было"),
+            "new": say.pick("New", "Стало"),
+            "difference": say.pick("Difference", "Разница"),
+        }
+    )
     with excel.Workbook(f"{OUT}/changes.xlsx", title=say.pick("Changes", "Изменения")) as book:
-        book.table(pandas.DataFrame(counts, columns=[say.pick("What", "Что"), say.pick("Rows", "Строк")]), sheet=say.pick("Summary", "Итог"))
+        book.table(
+            pandas.DataFrame(counts, columns=[say.pick("What", "Что"), say.pick("Rows", "Строк")]),
+            sheet=say.pick("Summary", "Итог"),
+        )
         if d.key:
             book.table(cells, sheet=say.pick("Changed", "Изменено"))
         book.table(d.added, sheet=say.pick("Added", "Добавлено"))
@@ -220,13 +316,40 @@ def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame,
         if len(d.doubled):
             book.table(d.doubled, sheet=say.pick("Doubled keys", "Повторные ключи"))
         if len(sums):
-            book.table(sums.set_axis([say.pick(*p) for p in (("Column", "Столбец"), ("Old sum", "Сумма была"), ("New sum", "Сумма стала"), ("Difference", "Разница"))], axis=1), sheet=say.pick("Sums", "Суммы"))
+            book.table(
+                sums.set_axis(
+                    [
+                        say.pick(*p)
+                        for p in (
+                            ("Column", "Столбец"),
+                            ("Old sum", "Сумма была"),
+                            ("New sum", "Сумма стала"),
+                            ("Difference", "Разница"),
+                        )
+                    ],
+                    axis=1,
+                ),
+                sheet=say.pick("Sums", "Суммы"),
+            )
     rows = [d.added.assign(change="added"), d.gone.assign(change="gone")]
-    flat = pandas.concat([r for r in rows if len(r)], ignore_index=True) if any(len(r) for r in rows) else pandas.DataFrame(columns=["change"])
+    flat = (
+        pandas.concat([r for r in rows if len(r)], ignore_index=True)
+        if any(len(r) for r in rows)
+        else pandas.DataFrame(columns=["change"])
+    )
     if len(cells):
-        listed = pandas.DataFrame({"change": "changed", "key": d.cells["key"], "column": d.cells["column"], "old": d.cells["old"].astype("object"), "new": d.cells["new"].astype("object")})
+        listed = pandas.DataFrame(
+            {
+                "change": "changed",
+                "key": d.cells["key"],
+                "column": d.cells["column"],
+                "old": d.cells["old"].astype("object"),
+                "new": d.cells["new"].astype("object"),
+            }
+        )
         flat = pandas.concat([listed, flat], ignore_index=True)
     excel.csv_file(flat[["change"] + [c for c in flat.columns if c != "change"]], f"{OUT}/changes.csv")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -34,11 +34,23 @@ def main() -> None:
             try:
                 write(markdown, path, title, say.language)
             except office.PandocError as error:
-                refuse(say.pick(f"The text could not be read as Markdown: {error}", f"Текст не читается как Markdown: {error}"))
+                refuse(
+                    say.pick(
+                        f"The text could not be read as Markdown: {error}", f"Текст не читается как Markdown: {error}"
+                    )
+                )
             made.append(os.path.basename(path))
     words = len(re.findall(r"\w+", markdown))
     heads = len(re.findall(r"^#{1,6} ", markdown, re.MULTILINE))
-    parts = [say.pick("Written: ", "Готово: ") + say.listed([code(m) for m in made]) + f" — **{escape(title)}**" + say.pick(f", {say.number(words, 0)} words, {heads} headings.", f", слов: {say.number(words, 0)}, заголовков: {heads}.")]
+    parts = [
+        say.pick("Written: ", "Готово: ")
+        + say.listed([code(m) for m in made])
+        + f" — **{escape(title)}**"
+        + say.pick(
+            f", {say.number(words, 0)} words, {heads} headings.",
+            f", слов: {say.number(words, 0)}, заголовков: {heads}.",
+        )
+    ]
     answer("\n\n".join(parts + ([told] if told else [])))
 
 
@@ -63,7 +75,12 @@ def _from_texts(paths: list[str], work: Job) -> tuple[str, str]:
         with open(path, "rb") as f:
             raw = f.read(MOST + 1)
         if len(raw) > MOST:
-            refuse(work.speech.pick(f"{clean(os.path.basename(path))} is over 2 MiB: send a part of it.", f"{clean(os.path.basename(path))} больше 2 МиБ: пришлите часть."))
+            refuse(
+                work.speech.pick(
+                    f"{clean(os.path.basename(path))} is over 2 MiB: send a part of it.",
+                    f"{clean(os.path.basename(path))} больше 2 МиБ: пришлите часть.",
+                )
+            )
         text = _decoded(raw)
         parts.append(text if path.lower().endswith((".md", ".markdown")) else _plain(text))
     markdown = "\n\n".join(parts).replace("\r\n", "\n")
@@ -71,8 +88,11 @@ def _from_texts(paths: list[str], work: Job) -> tuple[str, str]:
         refuse(work.speech.pick("The file has no text in it.", "В файле нет текста."))
     first = re.match(r"\s*#\s+(.+)\n?", markdown)
     if first:
-        return clean(re.sub(r"[*_`]", "", first[1]), 160), markdown[first.end():]
-    return clean(os.path.splitext(os.path.basename(paths[0]))[0].replace("_", " ").replace("-", " "), 160).capitalize(), markdown
+        return clean(re.sub(r"[*_`]", "", first[1]), 160), markdown[first.end() :]
+    return (
+        clean(os.path.splitext(os.path.basename(paths[0]))[0].replace("_", " ").replace("-", " "), 160).capitalize(),
+        markdown,
+    )
 
 
 def _decoded(raw: bytes) -> str:
@@ -87,7 +107,10 @@ def _decoded(raw: bytes) -> str:
 def _plain(text: str) -> str:
     """Plain text as Markdown that shows the same: paragraphs, lines kept, nothing marked."""
     paragraphs = re.split(r"\n\s*\n", text.strip())
-    return "\n\n".join("\\\n".join(re.sub(r"([\\`*_{}\[\]<>#|~$^@+-])", r"\\\1", line.strip()) for line in p.splitlines()) for p in paragraphs)
+    return "\n\n".join(
+        "\\\n".join(re.sub(r"([\\`*_{}\[\]<>#|~$^@+-])", r"\\\1", line.strip()) for line in p.splitlines())
+        for p in paragraphs
+    )
 
 
 def _from_tables(work: Job) -> tuple[str, str, str]:
@@ -104,4 +127,5 @@ def _from_tables(work: Job) -> tuple[str, str, str]:
     return told.title, "\n\n".join(parts), "\n\n".join([*told.sentences, about[0]])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -41,8 +41,14 @@ class Pivot:
 
 
 def main() -> None:
-    work = job(__doc__ or "", rows="column for the rows", columns="column for the columns", value="measure",
-               aggregate=", ".join(AGGREGATES), grain="day, week, month, quarter or year")
+    work = job(
+        __doc__ or "",
+        rows="column for the rows",
+        columns="column for the columns",
+        value="measure",
+        aggregate=", ".join(AGGREGATES),
+        grain="day, week, month, quarter or year",
+    )
     frame, left = merged(work.tables())
     wish = wishes.understand(work.text, frame)
     rows, columns = _layout(frame, wish, work)
@@ -77,8 +83,12 @@ def _layout(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> tuple[str,
     rest = [d for d in wanted if d != rows]
     columns = options.columns or (rest[0] if rest else "")
     if not rows:
-        refuse(say.pick("No column repeats its values, so there is nothing to group by: name the column to group by.",
-                        "Ни один столбец не повторяет значений, группировать не по чему: назовите столбец."))
+        refuse(
+            say.pick(
+                "No column repeats its values, so there is nothing to group by: name the column to group by.",
+                "Ни один столбец не повторяет значений, группировать не по чему: назовите столбец.",
+            )
+        )
     wish.dimensions = [d for d in (rows, columns) if d and d != wish.date]
     if not wish.date or wish.date not in (rows, columns):
         wish.grain = ""
@@ -87,7 +97,9 @@ def _layout(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> tuple[str,
     return rows, columns
 
 
-def _keys(frame: pandas.DataFrame, name: str, wish: wishes.Wish, speech: Speech, most: int, size: pandas.Series) -> pandas.Series:
+def _keys(
+    frame: pandas.DataFrame, name: str, wish: wishes.Wish, speech: Speech, most: int, size: pandas.Series
+) -> pandas.Series:
     """The grouping values of a column, as categories in the order they are shown."""
     column = frame[name]
     if wish.grain and name == wish.date:
@@ -123,7 +135,11 @@ def _pivot(frame: pandas.DataFrame, wish: wishes.Wish, rows: str, columns: str, 
     if columns:
         grid = reduce(grid_of).unstack()
         column_totals = reduce([grid_of[1]])
-        grid = grid.reindex(columns=sorted(grid.columns) if columns == wish.date else [c for c in grid_of[1].cat.categories if c in grid.columns])
+        grid = grid.reindex(
+            columns=sorted(grid.columns)
+            if columns == wish.date
+            else [c for c in grid_of[1].cat.categories if c in grid.columns]
+        )
         column_totals = column_totals.reindex(grid.columns)
     else:
         grid, column_totals = pandas.DataFrame(index=row_totals.index), pandas.Series(dtype=float)
@@ -134,8 +150,17 @@ def _pivot(frame: pandas.DataFrame, wish: wishes.Wish, rows: str, columns: str, 
         grid.columns = column_totals.index = [name(c) for c in grid.columns]
     if rows == wish.date and wish.grain:
         grid.index = row_totals.index = [name(r) for r in row_totals.index]
-    grain = {"day": ("day", "дни"), "week": ("week", "недели"), "month": ("month", "месяцы"), "quarter": ("quarter", "кварталы"), "year": ("year", "годы")}
-    called = [speech.pick(*grain[wish.grain]) if c == wish.date and wish.grain else clean(c).replace("_", " ") for c in (rows, columns)]
+    grain = {
+        "day": ("day", "дни"),
+        "week": ("week", "недели"),
+        "month": ("month", "месяцы"),
+        "quarter": ("quarter", "кварталы"),
+        "year": ("year", "годы"),
+    }
+    called = [
+        speech.pick(*grain[wish.grain]) if c == wish.date and wish.grain else clean(c).replace("_", " ")
+        for c in (rows, columns)
+    ]
     return Pivot(grid, row_totals, column_totals, total, rows, columns, speech, (called[0], called[1]))
 
 
@@ -163,9 +188,13 @@ def _picture(p: Pivot, wish: wishes.Wish) -> str:
     if p.crossed:
         figure = charts.heat(p.grid, title=title, language=say.language)
     elif p.rows == wish.date:
-        figure = (charts.columns if len(p.row_totals) <= 26 else charts.lines)(p.row_totals, title=title, value=what, language=say.language)
+        figure = (charts.columns if len(p.row_totals) <= 26 else charts.lines)(
+            p.row_totals, title=title, value=what, language=say.language
+        )
     else:
-        figure = charts.bars(p.row_totals, title=title, value=what, rest="sum" if adds else "drop", language=say.language)
+        figure = charts.bars(
+            p.row_totals, title=title, value=what, rest="sum" if adds else "drop", language=say.language
+        )
     charts.save(figure, f"{OUT}/pivot.png")
     return title
 
@@ -182,11 +211,19 @@ def _workbook(p: Pivot, frame: pandas.DataFrame, wish: wishes.Wish) -> None:
     adds = wish.aggregate in ("sum", "count")
     with excel.Workbook(f"{OUT}/pivot.xlsx", title=what) as book:
         page = book.table(
-            flat, sheet=say.pick("Pivot", "Сводная"), title=p.title(what),
-            totals=[c for c in flat.columns[1:]] if adds else bottom, total_label=total,
+            flat,
+            sheet=say.pick("Pivot", "Сводная"),
+            title=p.title(what),
+            totals=[c for c in flat.columns[1:]] if adds else bottom,
+            total_label=total,
         )
-        page.conditional_format(3, len(flat.columns) - 1, 2 + len(flat), len(flat.columns) - 1,
-                                {"type": "data_bar", "bar_color": "#9DC3E6", "bar_solid": True})
+        page.conditional_format(
+            3,
+            len(flat.columns) - 1,
+            2 + len(flat),
+            len(flat.columns) - 1,
+            {"type": "data_bar", "bar_color": "#9DC3E6", "bar_solid": True},
+        )
         book.table(frame, sheet=say.pick("Data", "Данные"))
 
 
@@ -197,16 +234,29 @@ def _answer(p: Pivot, wish: wishes.Wish, work: Job, left: list[str], title: str)
     total = say.pick("Total", "Итого") if wish.aggregate in ("sum", "count") else say.pick("All", "Все")
     shown = list(p.grid.columns[:SHOWN_COLUMNS])
     head = [p.rows, *shown, total if p.crossed else what]
-    rows = [[name, *(say.number(v, digits) for v in p.grid.loc[name, shown]), say.number(p.row_totals[name], digits)] for name in p.grid.index[:SHOWN_ROWS]]
+    rows = [
+        [name, *(say.number(v, digits) for v in p.grid.loc[name, shown]), say.number(p.row_totals[name], digits)]
+        for name in p.grid.index[:SHOWN_ROWS]
+    ]
     rows.append([total, *(say.number(p.column_totals[c], digits) for c in shown), say.number(p.total, digits)])
     parts = [f"**{escape(title)}**", table(head, rows, numbers=range(1, len(head)))]
     more = max(len(p.grid) - SHOWN_ROWS, 0), max(len(p.grid.columns) - SHOWN_COLUMNS, 0)
     if any(more):
-        parts.append(say.pick(f"{more[0]} more rows and {more[1]} more columns are in the workbook.", f"Ещё строк: {more[0]}, столбцов: {more[1]} — в файле."))
+        parts.append(
+            say.pick(
+                f"{more[0]} more rows and {more[1]} more columns are in the workbook.",
+                f"Ещё строк: {more[0]}, столбцов: {more[1]} — в файле.",
+            )
+        )
     parts.append(say.pick("Understood as: ", "Понято так: ") + wish.told(say) + ".")
     if left:
-        parts.append(say.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ") + ", ".join(escape(n) for n in left) + ".")
+        parts.append(
+            say.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ")
+            + ", ".join(escape(n) for n in left)
+            + "."
+        )
     answer("\n\n".join(parts))
 
 
-main()
+if __name__ == "__main__":
+    main()

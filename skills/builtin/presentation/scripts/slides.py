@@ -38,8 +38,13 @@ def main() -> None:
     with zipfile.ZipFile(path) as z:
         count = sum(bool(re.fullmatch(r"ppt/slides/slide\d+\.xml", n)) for n in z.namelist())
     titles = [clean(re.sub(r"\\(.)", r"\1", t), 80) for t in re.findall(r"^##? (.+)$", markdown, re.MULTILINE)]
-    slides = say.count(count, "slide", "slides") if say.language == "en" else say.count(count, "слайд", "слайда", "слайдов")
-    parts = [f"{code(os.path.basename(path))}: **{escape(title)}**, {slides}.", "\n".join(f"{n}. {escape(t)}" for n, t in enumerate([title, *titles], start=1))]
+    slides = (
+        say.count(count, "slide", "slides") if say.language == "en" else say.count(count, "слайд", "слайда", "слайдов")
+    )
+    parts = [
+        f"{code(os.path.basename(path))}: **{escape(title)}**, {slides}.",
+        "\n".join(f"{n}. {escape(t)}" for n, t in enumerate([title, *titles], start=1)),
+    ]
     answer("\n\n".join(parts + ([told] if told else [])))
 
 
@@ -49,7 +54,11 @@ def _from_texts(paths: list[str], work: Job) -> tuple[str, str, str]:
         with open(path, "rb") as f:
             raw = f.read(MOST_TEXT + 1)
         if len(raw) > MOST_TEXT:
-            refuse(work.speech.pick("The text is over 1 MiB, too long for slides.", "Текст больше 1 МиБ: для слайдов слишком длинно."))
+            refuse(
+                work.speech.pick(
+                    "The text is over 1 MiB, too long for slides.", "Текст больше 1 МиБ: для слайдов слишком длинно."
+                )
+            )
         parts.append(raw.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
     markdown = "\n\n".join(parts)
     if not markdown.strip():
@@ -97,12 +106,18 @@ def _from_tables(work: Job) -> tuple[str, str, str, str]:
     say, told = work.speech, digest.make(work)
     slides = [f"## {say.pick('The main figures', 'Главное')}", "\n".join(f"- {s}" for s in told.sentences)]
     for picture in told.pictures:
-        slides += [f"## {escape(picture.headline, 120)}", f'![]({picture.path} "{picture.alt.replace(chr(34), chr(39))}")']
+        slides += [
+            f"## {escape(picture.headline, 120)}",
+            f'![]({picture.path} "{picture.alt.replace(chr(34), chr(39))}")',
+        ]
     if told.rows:
         slides += [f"## {escape(told.title, 120)}", digest.table(told)]
-    about = [say.pick("Understood as: ", "Понято так: ") + told.understood + "."] + [escape(n, 160) for n in told.notes[:4]]
+    about = [say.pick("Understood as: ", "Понято так: ") + told.understood + "."] + [
+        escape(n, 160) for n in told.notes[:4]
+    ]
     slides += [f"## {say.pick('About the data', 'О данных')}", "\n".join(f"- {line}" for line in about)]
     return told.title, told.period, "\n\n".join(slides), "\n\n".join([*told.sentences, about[0]])
 
 
-main()
+if __name__ == "__main__":
+    main()

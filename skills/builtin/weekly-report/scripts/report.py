@@ -62,12 +62,18 @@ def main() -> None:
     frame = _derived_revenue(frame, wish, work, notes)
     _override(frame, wish, work)
     if not wish.date:
-        refuse(work.speech.pick(
-            "There is no column with dates, so there are no periods to compare: ask for a pivot table or a chart instead.",
-            "В таблице нет столбца с датами, поэтому сравнивать периоды нельзя: попросите сводную таблицу или график."))
+        refuse(
+            work.speech.pick(
+                "There is no column with dates, so there are no periods to compare: ask for a pivot table or a chart instead.",
+                "В таблице нет столбца с датами, поэтому сравнивать периоды нельзя: попросите сводную таблицу или график.",
+            )
+        )
     periods = _periods(frame, wish, work.speech, notes)
     if left:
-        notes.append(work.speech.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ") + ", ".join(clean(t.name) for t in left))
+        notes.append(
+            work.speech.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ")
+            + ", ".join(clean(t.name) for t in left)
+        )
     _write(periods, wish, work, notes)
 
 
@@ -120,9 +126,16 @@ def _periods(frame: pandas.DataFrame, wish: wishes.Wish, speech: Speech, notes: 
     if frame.empty:
         refuse(speech.pick("No row has a date.", "Ни в одной строке нет даты."))
     start = wishes.floor_dates(frame[wish.date], wish.grain)
-    span = pandas.period_range(start.min(), start.max(), freq={"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}[wish.grain]).start_time
+    span = pandas.period_range(
+        start.min(), start.max(), freq={"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}[wish.grain]
+    ).start_time
     if len(span) > MOST_PERIODS:
-        notes.append(speech.pick(f"Only the last {MOST_PERIODS} of {len(span)} periods are shown", f"Показаны последние {MOST_PERIODS} периодов из {len(span)}"))
+        notes.append(
+            speech.pick(
+                f"Only the last {MOST_PERIODS} of {len(span)} periods are shown",
+                f"Показаны последние {MOST_PERIODS} периодов из {len(span)}",
+            )
+        )
         span = span[-MOST_PERIODS:]
         keep = start.isin(span)
         frame, start = frame[keep], start[keep]
@@ -136,7 +149,11 @@ def _periods(frame: pandas.DataFrame, wish: wishes.Wish, speech: Speech, notes: 
         total, grid = total.fillna(0.0), grid.fillna(0.0)
     found = Periods(grid, total, _complete(frame[wish.date], start, span, wish.grain), wish.grain, speech)
     if empty:
-        notes.append(speech.pick("Without any row: ", "Без единой строки: ") + ", ".join(found.name(p) for p in empty[:6]) + ("…" if len(empty) > 6 else ""))
+        notes.append(
+            speech.pick("Without any row: ", "Без единой строки: ")
+            + ", ".join(found.name(p) for p in empty[:6])
+            + ("…" if len(empty) > 6 else "")
+        )
     return found
 
 
@@ -158,7 +175,12 @@ def _complete(dates: pandas.Series, start: pandas.Series, span: pandas.DatetimeI
     days = (plain.dt.normalize() - start).dt.days
     first, last = days.groupby(start).min(), days.groupby(start).max()
     grace = 0 if grain == "week" else 2
-    length = pandas.Series([p.days_in_month if grain == "month" else {"week": 7, "quarter": 90, "year": 365}[grain] for p in span], index=span) - 1
+    length = (
+        pandas.Series(
+            [p.days_in_month if grain == "month" else {"week": 7, "quarter": 90, "year": 365}[grain] for p in span], index=span
+        )
+        - 1
+    )
     inner = span[1:-1]
     usual_last = float(last.reindex(inner).median()) if len(inner) else float(length.iloc[-1])
     usual_first = float(first.reindex(inner).median()) if len(inner) else 0.0
@@ -186,12 +208,20 @@ def _findings(p: Periods, wish: wishes.Wish) -> list[str]:
         before, now = p.grid.loc[: pair[1]], p.grid.loc[pair[0]]
         gone = [n for n in p.grid.columns if now[n] == 0 and (before[n] != 0).all()]
         new = [n for n in p.grid.columns if now[n] != 0 and (before[n] == 0).all()]
-        for names, en, ru in ((gone, "has nothing in the newest period", "нет данных за последний период"), (new, "appears for the first time", "появляется впервые")):
+        for names, en, ru in (
+            (gone, "has nothing in the newest period", "нет данных за последний период"),
+            (new, "appears for the first time", "появляется впервые"),
+        ):
             found += [f"**{escape(n)}** {say.pick(en, ru)}." for n in names[:2]]
         share = p.grid.sum() / p.grid.sum().sum() if p.grid.sum().sum() else p.grid.sum()
         if len(share) > 2 and (share > 0.5).any() and (p.grid.sum() >= 0).all():
             name = share.idxmax()
-            found.append(say.pick(f"**{escape(name)}** makes {say.percent(share[name], 0)} of the total.", f"**{escape(name)}** даёт {say.percent(share[name], 0)} итога."))
+            found.append(
+                say.pick(
+                    f"**{escape(name)}** makes {say.percent(share[name], 0)} of the total.",
+                    f"**{escape(name)}** даёт {say.percent(share[name], 0)} итога.",
+                )
+            )
     return found[:6]
 
 
@@ -210,9 +240,16 @@ def _unusual(p: Periods) -> list[str]:
             if far > FAR and middle and abs(v / middle - 1) >= 0.2:
                 who = f"**{escape(name)}**" if name else say.pick("The total", "Итог")
                 up = v > middle
-                found.append((bool(name), -far, say.pick(
-                    f"{who} was unusually {'high' if up else 'low'} in {p.name(period)}: {say.number(v, _places(p))}, where {say.number(middle, _places(p))} is usual.",
-                    f"{who}: необычно {'высокое' if up else 'низкое'} значение, {p.name(period)}: {say.number(v, _places(p))} при обычном {say.number(middle, _places(p))}.")))
+                found.append(
+                    (
+                        bool(name),
+                        -far,
+                        say.pick(
+                            f"{who} was unusually {'high' if up else 'low'} in {p.name(period)}: {say.number(v, _places(p))}, where {say.number(middle, _places(p))} is usual.",
+                            f"{who}: необычно {'высокое' if up else 'низкое'} значение, {p.name(period)}: {say.number(v, _places(p))} при обычном {say.number(middle, _places(p))}.",
+                        ),
+                    )
+                )
     return [text for _, _, text in sorted(found)[:3]]
 
 
@@ -225,9 +262,12 @@ def _runs(p: Periods) -> list[str]:
         if len(steps) == 4 and abs(steps.sum()) == 4:
             up = steps[0] > 0
             change = whole[name].iloc[-1] / whole[name].iloc[-5] - 1 if whole[name].iloc[-5] else float("nan")
-            found.append(say.pick(
-                f"**{escape(name)}** has {'risen' if up else 'fallen'} four times in a row ({say.percent(change, sign=True)} in all).",
-                f"**{escape(name)}**: четыре {'роста' if up else 'падения'} подряд (всего {say.percent(change, sign=True)})."))
+            found.append(
+                say.pick(
+                    f"**{escape(name)}** has {'risen' if up else 'fallen'} four times in a row ({say.percent(change, sign=True)} in all).",
+                    f"**{escape(name)}**: четыре {'роста' if up else 'падения'} подряд (всего {say.percent(change, sign=True)}).",
+                )
+            )
     return found[:2]
 
 
@@ -245,12 +285,14 @@ def _headline(p: Periods, wish: wishes.Wish, what: str) -> str:
     if pair is None:
         period = p.total.index[-1]
         return f"**{escape(what)}**, {p.name(period)}: **{say.number(p.total[period], places)}**. " + say.pick(
-            "There are not two complete periods to compare.", "Двух полных периодов для сравнения нет.")
+            "There are not two complete periods to compare.", "Двух полных периодов для сравнения нет."
+        )
     now, before = p.total[pair[0]], p.total[pair[1]]
     change = now / before - 1 if before else float("nan")
     return say.pick(
         f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {say.percent(change, sign=True)} against {say.number(before, places)} in the {GRAINS[p.grain][0]} before.",
-        f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {say.percent(change, sign=True)} к предыдущему периоду ({say.number(before, places)}).")
+        f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {say.percent(change, sign=True)} к предыдущему периоду ({say.number(before, places)}).",
+    )
 
 
 def _change_frame(p: Periods) -> pandas.DataFrame | None:
@@ -267,7 +309,16 @@ def _change_frame(p: Periods) -> pandas.DataFrame | None:
 def _change_table(p: Periods, frame: pandas.DataFrame, what: str) -> str:
     say, places, pair = p.speech, _places(p), p.newest()
     assert pair is not None
-    rows = [[n, say.number(r.now, places), say.number(r.before, places), say.number(r.change, places, sign=True), say.percent(r.relative, sign=True)] for n, r in frame.iterrows()]
+    rows = [
+        [
+            n,
+            say.number(r.now, places),
+            say.number(r.before, places),
+            say.number(r.change, places, sign=True),
+            say.percent(r.relative, sign=True),
+        ]
+        for n, r in frame.iterrows()
+    ]
     return table([what, p.name(pair[0]), p.name(pair[1]), say.pick("Change", "Изменение"), "%"], rows, numbers=(1, 2, 3, 4))
 
 
@@ -279,7 +330,11 @@ def _total_table(p: Periods, what: str) -> str:
         both = at > 0 and p.complete.iloc[at] and p.complete.iloc[at - 1]
         part = "" if p.complete.iloc[at] else say.pick(" (incomplete)", " (неполный)")
         rows.append([p.name(period) + part, say.number(v, places), say.percent(v / before - 1, sign=True) if both and before else "–"])
-    return table([say.pick(GRAINS[p.grain][0].capitalize(), GRAINS[p.grain][2].capitalize()), what, say.pick("Change", "Изменение")], rows, numbers=(1, 2))
+    return table(
+        [say.pick(GRAINS[p.grain][0].capitalize(), GRAINS[p.grain][2].capitalize()), what, say.pick("Change", "Изменение")],
+        rows,
+        numbers=(1, 2),
+    )
 
 
 def _write(p: Periods, wish: wishes.Wish, work: Job, notes: list[str]) -> None:
@@ -292,7 +347,9 @@ def _write(p: Periods, wish: wishes.Wish, work: Job, notes: list[str]) -> None:
 
     for period, whole in p.complete.items():
         if not whole:
-            notes.append(say.pick(f"{p.name(period)} is incomplete and not compared", f"{p.name(period)}: период неполный, не сравнивается"))
+            notes.append(
+                say.pick(f"{p.name(period)} is incomplete and not compared", f"{p.name(period)}: период неполный, не сравнивается")
+            )
     findings = _findings(p, wish)
     understood = say.pick("Understood as: ", "Понято так: ") + wish.told(say) + "."
     parts = [_headline(p, wish, what)]
@@ -306,7 +363,10 @@ def _write(p: Periods, wish: wishes.Wish, work: Job, notes: list[str]) -> None:
     title = say.pick(f"# {escape(say.heading(what))} by {GRAINS[p.grain][0]}", f"# {escape(say.heading(what))}: отчёт по периодам")
     report = [title, *parts, f"## {say.pick('All periods', 'Все периоды')}", _total_table(p, what)]
     report += [f"![{alt}]({name})" for name, alt in pictures]
-    report += [f"## {say.pick('About the data', 'О данных')}", "\n".join(f"- {line}" for line in [understood, *(escape(n, 200) for n in notes)])]
+    report += [
+        f"## {say.pick('About the data', 'О данных')}",
+        "\n".join(f"- {line}" for line in [understood, *(escape(n, 200) for n in notes)]),
+    ]
     with open("/workspace/out/report.md", "w", encoding="utf-8") as f:
         f.write("\n\n".join(report) + "\n")
 
@@ -321,19 +381,37 @@ def _pictures(p: Periods, what: str, by: str, change: pandas.DataFrame | None) -
     made.append((charts.save(draw(total, title=alt, value=what, language=say.language), "/workspace/out/1-total.png"), alt))
     if len(p.grid.columns) > 1 and len(p.grid) > 1:
         alt = say.pick(f"{what} by {by} and {GRAINS[p.grain][0]}", f"{clean(what)} по периодам, разрез: {by}")
-        made.append((charts.save(charts.lines(p.grid, title=alt, value=what, language=say.language), "/workspace/out/2-groups.png"), alt))
+        made.append(
+            (charts.save(charts.lines(p.grid, title=alt, value=what, language=say.language), "/workspace/out/2-groups.png"), alt)
+        )
     pair = p.newest()
     if change is not None and pair and len(change) > 1:
-        alt = say.pick(f"{what}, change: {p.name(pair[0])} against {p.name(pair[1])}", f"{what}, изменение: {p.name(pair[0])} к {p.name(pair[1])}")
-        made.append((charts.save(charts.bars(change["change"], title=alt, value=what, rest="drop", language=say.language), "/workspace/out/3-change.png"), alt))
+        alt = say.pick(
+            f"{what}, change: {p.name(pair[0])} against {p.name(pair[1])}", f"{what}, изменение: {p.name(pair[0])} к {p.name(pair[1])}"
+        )
+        made.append(
+            (
+                charts.save(
+                    charts.bars(change["change"], title=alt, value=what, rest="drop", language=say.language),
+                    "/workspace/out/3-change.png",
+                ),
+                alt,
+            )
+        )
     return [(path.rsplit("/", 1)[1], alt) for path, alt in made]
 
 
 def _workbook(p: Periods, what: str, by: str, change: pandas.DataFrame | None, notes: list[str], say: Speech) -> None:
     head = say.pick(GRAINS[p.grain][0].capitalize(), GRAINS[p.grain][2].capitalize())
     with excel.Workbook("/workspace/out/summary.xlsx", title=what) as book:
-        total = pandas.DataFrame({head: p.total.index, what: p.total.to_numpy(), say.pick("Change", "Изменение"): p.total.pct_change().replace([numpy.inf, -numpy.inf], numpy.nan).to_numpy(),
-                                  say.pick("Complete", "Полный"): [say.pick("yes", "да") if c else say.pick("no", "нет") for c in p.complete]})
+        total = pandas.DataFrame(
+            {
+                head: p.total.index,
+                what: p.total.to_numpy(),
+                say.pick("Change", "Изменение"): p.total.pct_change().replace([numpy.inf, -numpy.inf], numpy.nan).to_numpy(),
+                say.pick("Complete", "Полный"): [say.pick("yes", "да") if c else say.pick("no", "нет") for c in p.complete],
+            }
+        )
         book.table(total, sheet=say.pick("By period", "По периодам"), formats={say.pick("Change", "Изменение"): "percent"})
         if change is not None and by:
             pair = p.newest()
@@ -341,13 +419,26 @@ def _workbook(p: Periods, what: str, by: str, change: pandas.DataFrame | None, n
             names = [by, p.name(pair[0]), p.name(pair[1]), say.pick("Change", "Изменение"), say.pick("Change, %", "Изменение, %")]
             flat = change.reset_index()
             flat.columns = names = [n.replace("\u00a0", " ") for n in names]
-            book.table(flat, sheet=say.pick("Change", "Изменение"), formats={names[4]: "percent"}, totals=[names[1], names[2], names[3]] if wish_adds(p) else False, total_label=say.pick("Total", "Итого"))
+            book.table(
+                flat,
+                sheet=say.pick("Change", "Изменение"),
+                formats={names[4]: "percent"},
+                totals=[names[1], names[2], names[3]] if wish_adds(p) else False,
+                total_label=say.pick("Total", "Итого"),
+            )
         if len(p.grid.columns):
             grid = p.grid.copy()
             grid.insert(0, head, grid.index)
-            book.table(grid, sheet=clean(by, 20) or "Groups", totals=[str(c) for c in p.grid.columns] if wish_adds(p) else False, total_label=say.pick("Total", "Итого"))
+            book.table(
+                grid,
+                sheet=clean(by, 20) or "Groups",
+                totals=[str(c) for c in p.grid.columns] if wish_adds(p) else False,
+                total_label=say.pick("Total", "Итого"),
+            )
         if notes:
-            book.table(pandas.DataFrame({say.pick("Notes on the data", "Замечания о данных"): notes}), sheet=say.pick("Notes", "Замечания"))
+            book.table(
+                pandas.DataFrame({say.pick("Notes on the data", "Замечания о данных"): notes}), sheet=say.pick("Notes", "Замечания")
+            )
 
 
 def wish_adds(p: Periods) -> bool:
@@ -355,4 +446,5 @@ def wish_adds(p: Periods) -> bool:
     return bool(numpy.allclose(p.grid.sum(axis=1).to_numpy(), p.total.to_numpy(), rtol=1e-6, atol=1e-6, equal_nan=True))
 
 
-main()
+if __name__ == "__main__":
+    main()
