@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import textwrap
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.dates as mdates
 import numpy
+import pandas
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -24,6 +26,7 @@ from matplotlib.transforms import Bbox
 from .speech import Speech
 from .words import clean
 
+_GREY = "#8C8C8C"  # of lines that only help the eye
 _TOUCH = 1.0  # pixels that boxes may share before they count as overlapping
 
 
@@ -278,3 +281,140 @@ def spread(wanted: list[float], gap: float, low: float, high: float) -> list[flo
         for n, i in enumerate(members):
             result[i] = centre + gap * (n - (len(members) - 1) / 2)
     return result
+
+
+def value_labels(axes: Axes, places: numpy.ndarray, values: numpy.ndarray, speech: Speech, percent: bool) -> None:
+    """Write each bar's value at its end, and make room for it."""
+    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
+    room = (high - low or 1.0) * 0.16
+    axes.set_xlim(low - (room if low < 0 else 0), high + (room if high > 0 or low == 0 else 0))
+    greatest = float(numpy.abs(values).max())
+    digits = 0 if greatest >= 1000 or numpy.all(values == numpy.round(values)) else 1 if greatest >= 100 else 2
+    for place, v in zip(places, values, strict=True):
+        plain = abs(v) < 1e6 and (abs(v) >= 1 or v == 0 or greatest < 100)
+        text = (
+            speech.percent(v) if percent else speech.number(v, digits) if plain and greatest >= 0.1 else speech.short(v)
+        )
+        axes.annotate(
+            text,
+            (v, place),
+            xytext=(4 if v >= 0 else -4, 0),
+            textcoords="offset points",
+            ha="left" if v >= 0 else "right",
+            va="center",
+            fontsize=9.5,
+        )
+
+
+def along(index: pandas.Index) -> tuple[bool, numpy.ndarray]:
+    """Whether the index is dates, and its places as numbers."""
+    if isinstance(index, pandas.PeriodIndex):
+        index = index.to_timestamp()
+    if isinstance(index, pandas.DatetimeIndex):
+        return True, mdates.date2num(index.tz_localize(None).to_pydatetime())
+    if pandas.api.types.is_numeric_dtype(index):
+        return False, index.to_numpy(dtype=float)
+    return False, numpy.arange(len(index), dtype=float)
+
+
+def time_margins(axes: Axes, x: numpy.ndarray, dates: bool) -> None:
+    """A little room before the first place and after the last; one place stands in the middle."""
+    low, high = float(numpy.nanmin(x)), float(numpy.nanmax(x))
+    pad = (high - low) * 0.03 or (1.0 if dates else 0.5)
+    axes.set_xlim(low - pad, high + pad)
+
+
+def value_limits(axes: Axes, values: numpy.ndarray, zero: bool | None) -> None:
+    """Limits of the value axis: from zero where that does not flatten the lines, else around them."""
+    finite = values[numpy.isfinite(values)]
+    low, high = float(finite.min()), float(finite.max())
+    if zero is None:
+        zero = low >= 0 and (high - low) > 0.25 * high
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    span = (high - low) or abs(high) or 1.0
+    axes.set_ylim(low if zero and low == 0 else low - 0.06 * span, high if zero and high == 0 else high + 0.08 * span)
+    if low < 0 < high:
+        axes.axhline(0, color=_GREY, linewidth=0.8)
+
+
+def running_ticks(axes: Axes, index: pandas.Index, speech: Speech) -> None:
+    """Ticks of an x axis that is no dates: numbers, or names in their order."""
+    if pandas.api.types.is_numeric_dtype(index):
+        number_axis(axes.xaxis, speech, index.to_numpy(dtype=float))
+    else:
+        category_ticks(axes, index, speech)
+
+
+def category_ticks(axes: Axes, index: pandas.Index, speech: Speech) -> None:
+    """One tick a place: dates as days or months, names side by side, or upright when they do not fit."""
+    room = max(int(92 / max(len(index), 1)), 4)
+    if isinstance(index, (pandas.DatetimeIndex, pandas.PeriodIndex)):
+        moments = index.to_timestamp() if isinstance(index, pandas.PeriodIndex) else index
+        monthly = all(m.day == 1 for m in moments)
+        names = [speech.month(m, year=False) if monthly else speech.day(m, year=False) for m in moments]
+        names = [
+            n + (f"\n{m.year}" if at == 0 or moments[at - 1].year != m.year else "")
+            for at, (n, m) in enumerate(zip(names, moments, strict=True))
+        ]
+    else:
+        names = [label(name, room, lines=2) for name in index]
+        if any(name.endswith("…") for name in names):  # they do not fit side by side
+            axes.set_xticks(range(len(index)), [label(name, 24) for name in index], rotation=90)
+            axes.tick_params(axis="x", length=0)
+            return
+    axes.set_xticks(range(len(index)), names)
+    axes.tick_params(axis="x", length=0)
+
+
+def end_labels(
+    axes: Axes, series: list[tuple[numpy.ndarray, numpy.ndarray]], names: list[Any], colours: Sequence[str]
+) -> None:
+    """Name each line where it ends; names that would touch are moved apart."""
+    notes, ends = [], []
+    right = axes.get_xlim()[1]
+    for order, ((_, y), name) in enumerate(zip(series, names, strict=True)):
+        last = numpy.flatnonzero(numpy.isfinite(y))[-1]
+        ends.append(float(y[last]))
+        notes.append(
+            axes.annotate(
+                label(name, 22),
+                (right, y[last]),
+                xytext=(7, 0),
+                textcoords="offset points",
+                ha="left",
+                va="center",
+                color=colours[order],
+                fontweight="bold",
+                annotation_clip=False,
+            )
+        )
+    axes.figure.canvas.draw()
+    box = axes.get_window_extent()
+    wanted = [float(axes.transData.transform((right, end))[1]) for end in ends]
+    gap = max(note.get_window_extent().height for note in notes) * 1.08
+    for note, place, want in zip(notes, spread(wanted, gap, box.y0, box.y1), wanted, strict=True):
+        note.set_position((7, (place - want) * 72 / axes.figure.dpi))
+
+
+def fences(values: numpy.ndarray) -> tuple[float, float]:
+    """The range worth showing: all, unless a few far values would squeeze the rest flat."""
+    low, high = float(values.min()), float(values.max())
+    quarter, three = (float(q) for q in numpy.percentile(values, [25, 75]))
+    reach = 12 * (three - quarter)
+    if reach > 0 and high - low > 3 * reach:
+        return max(low, quarter - reach), min(high, three + reach)
+    return low, high
+
+
+def bins(values: numpy.ndarray) -> numpy.ndarray:
+    """Edges after Freedman and Diaconis, 5 to 40 of them; whole numbers get whole edges."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return numpy.asarray([low - 0.5, low + 0.5])
+    if numpy.all(values == numpy.round(values)) and high - low <= 30:
+        return numpy.arange(low - 0.5, high + 1.5)
+    quarter, three = numpy.percentile(values, [25, 75])
+    width = 2 * (three - quarter) / len(values) ** (1 / 3)
+    count = (high - low) / width if width > 0 else math.sqrt(len(values))
+    return numpy.linspace(low, high, round(min(max(count, 5), 40)) + 1)

@@ -12,7 +12,6 @@ never carry meaning alone. Texts are drawn as they are: no ``$`` is mathematics.
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +20,6 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
 import numpy
 import pandas
@@ -155,7 +153,7 @@ def bars(
     axes.axvline(0, color=GREY, linewidth=0.8)
     scale = layout.number_axis(axes.xaxis, speech, values, percent=percent)
     axes.set_xlabel(_axis_label(value, scale, unit))
-    _value_labels(axes, places, values, speech, percent)
+    layout.value_labels(axes, places, values, speech, percent)
     return figure
 
 
@@ -207,7 +205,7 @@ def columns(
         values = numpy.concatenate([up, down])
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.grid(axis="y")
-    _category_ticks(axes, frame.index, speech)
+    layout.category_ticks(axes, frame.index, speech)
     scale = layout.number_axis(axes.yaxis, speech, values.ravel(), percent=percent)
     axes.set_ylabel(_axis_label(value, scale, unit))
     _legend(axes, len(frame.columns))
@@ -245,7 +243,7 @@ def lines(
     behind = [n for n in range(len(frame.columns)) if n not in named][:60]
     note = speech.pick(f"{len(behind)} more in grey", f"Ещё {len(behind)} — серым") if behind else ""
     figure, axes = _figure(title, note)
-    dates, x = _along(frame.index)
+    dates, x = layout.along(frame.index)
     for n in behind:
         axes.plot(x, frame.iloc[:, n].to_numpy(dtype=float), color="#CFCFCF", linewidth=0.9, zorder=1)
     for order, n in enumerate(named):
@@ -269,17 +267,19 @@ def lines(
     if log:
         layout.log_axes(axes, speech)
     else:
-        _value_limits(axes, values, zero)
+        layout.value_limits(axes, values, zero)
         if dates:
             layout.date_axis(axes, speech, x)
         else:
-            _running_ticks(axes, frame.index, speech)
-        _time_margins(axes, x, dates)
+            layout.running_ticks(axes, frame.index, speech)
+        layout.time_margins(axes, x, dates)
         scale = layout.number_axis(axes.yaxis, speech, values, percent=percent)
     axes.set_ylabel(_axis_label(value, scale, unit))
     axes.set_xlabel(layout.label(along, 60) if along else "")
     if len(named) > 1:
-        _end_labels(figure, axes, [(x, frame.iloc[:, n].to_numpy(dtype=float)) for n in named], [frame.columns[n] for n in named])
+        layout.end_labels(
+            axes, [(x, frame.iloc[:, n].to_numpy(dtype=float)) for n in named], [frame.columns[n] for n in named], COLOURS
+        )
     return figure
 
 
@@ -292,7 +292,7 @@ def histogram(data: pandas.Series, *, title: str = "", unit: str = "", value: st
         return _nothing(title, speech)
     values = data.to_numpy(dtype=float)
     median = float(numpy.median(values))
-    low, high = _fences(values)
+    low, high = layout.fences(values)
     near = values[(values >= low) & (values <= high)]
     far = len(values) - len(near)
     note = ""
@@ -303,7 +303,7 @@ def histogram(data: pandas.Series, *, title: str = "", unit: str = "", value: st
         )
     figure, axes = _figure(title, note)
     values = near
-    axes.hist(values, bins=_bins(values), color=COLOURS[0], edgecolor="white", linewidth=0.6)
+    axes.hist(values, bins=layout.bins(values), color=COLOURS[0], edgecolor="white", linewidth=0.6)
     axes.grid(axis="y")
     axes.axvline(median, color=COLOURS[1], linewidth=1.6, linestyle="--")
     axes.margins(y=0.14)
@@ -456,135 +456,6 @@ def _brief(value: float, speech: Speech) -> str:
     return speech.number(value, 0 if magnitude >= 100 or value == round(value) else 1 if magnitude >= 1 else 2)
 
 
-def _value_labels(axes: Axes, places: numpy.ndarray, values: numpy.ndarray, speech: Speech, percent: bool) -> None:
-    """Write each bar's value at its end, and make room for it."""
-    low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    room = (high - low or 1.0) * 0.16
-    axes.set_xlim(low - (room if low < 0 else 0), high + (room if high > 0 or low == 0 else 0))
-    greatest = float(numpy.abs(values).max())
-    digits = 0 if greatest >= 1000 or numpy.all(values == numpy.round(values)) else 1 if greatest >= 100 else 2
-    for place, v in zip(places, values, strict=True):
-        plain = abs(v) < 1e6 and (abs(v) >= 1 or v == 0 or greatest < 100)
-        text = speech.percent(v) if percent else speech.number(v, digits) if plain and greatest >= 0.1 else speech.short(v)
-        axes.annotate(
-            text,
-            (v, place),
-            xytext=(4 if v >= 0 else -4, 0),
-            textcoords="offset points",
-            ha="left" if v >= 0 else "right",
-            va="center",
-            fontsize=9.5,
-        )
-
-
-def _along(index: pandas.Index) -> tuple[bool, numpy.ndarray]:
-    """Whether the index is dates, and its places as numbers."""
-    if isinstance(index, pandas.PeriodIndex):
-        index = index.to_timestamp()
-    if isinstance(index, pandas.DatetimeIndex):
-        return True, mdates.date2num(index.tz_localize(None).to_pydatetime())
-    if pandas.api.types.is_numeric_dtype(index):
-        return False, index.to_numpy(dtype=float)
-    return False, numpy.arange(len(index), dtype=float)
-
-
-def _time_margins(axes: Axes, x: numpy.ndarray, dates: bool) -> None:
-    low, high = float(numpy.nanmin(x)), float(numpy.nanmax(x))
-    pad = (high - low) * 0.03 or (1.0 if dates else 0.5)
-    axes.set_xlim(low - pad, high + pad)
-
-
-def _value_limits(axes: Axes, values: numpy.ndarray, zero: bool | None) -> None:
-    finite = values[numpy.isfinite(values)]
-    low, high = float(finite.min()), float(finite.max())
-    if zero is None:
-        zero = low >= 0 and (high - low) > 0.25 * high
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    span = (high - low) or abs(high) or 1.0
-    axes.set_ylim(low if zero and low == 0 else low - 0.06 * span, high if zero and high == 0 else high + 0.08 * span)
-    if low < 0 < high:
-        axes.axhline(0, color=GREY, linewidth=0.8)
-
-
-def _running_ticks(axes: Axes, index: pandas.Index, speech: Speech) -> None:
-    if pandas.api.types.is_numeric_dtype(index):
-        layout.number_axis(axes.xaxis, speech, index.to_numpy(dtype=float))
-    else:
-        _category_ticks(axes, index, speech)
-
-
-def _category_ticks(axes: Axes, index: pandas.Index, speech: Speech) -> None:
-    room = max(int(92 / max(len(index), 1)), 4)
-    if isinstance(index, (pandas.DatetimeIndex, pandas.PeriodIndex)):
-        moments = index.to_timestamp() if isinstance(index, pandas.PeriodIndex) else index
-        monthly = all(m.day == 1 for m in moments)
-        names = [speech.month(m, year=False) if monthly else speech.day(m, year=False) for m in moments]
-        names = [
-            n + (f"\n{m.year}" if at == 0 or moments[at - 1].year != m.year else "")
-            for at, (n, m) in enumerate(zip(names, moments, strict=True))
-        ]
-    else:
-        names = [layout.label(name, room, lines=2) for name in index]
-        if any(name.endswith("…") for name in names):  # they do not fit side by side
-            axes.set_xticks(range(len(index)), [layout.label(name, 24) for name in index], rotation=90)
-            axes.tick_params(axis="x", length=0)
-            return
-    axes.set_xticks(range(len(index)), names)
-    axes.tick_params(axis="x", length=0)
-
-
 def _legend(axes: Axes, n: int) -> None:
     if n > 1:
         axes.figure.legend(loc="outside lower left", ncols=min(n, 4), handlelength=1.6, columnspacing=1.4)
-
-
-def _end_labels(figure: Figure, axes: Axes, series: list[tuple[numpy.ndarray, numpy.ndarray]], names: list[Any]) -> None:
-    """Name each line where it ends; names that would touch are moved apart."""
-    notes, ends = [], []
-    right = axes.get_xlim()[1]
-    for order, ((_, y), name) in enumerate(zip(series, names, strict=True)):
-        last = numpy.flatnonzero(numpy.isfinite(y))[-1]
-        ends.append(float(y[last]))
-        notes.append(
-            axes.annotate(
-                layout.label(name, 22),
-                (right, y[last]),
-                xytext=(7, 0),
-                textcoords="offset points",
-                ha="left",
-                va="center",
-                color=_colour(order),
-                fontweight="bold",
-                annotation_clip=False,
-            )
-        )
-    figure.canvas.draw()
-    box = axes.get_window_extent()
-    wanted = [float(axes.transData.transform((right, end))[1]) for end in ends]
-    gap = max(note.get_window_extent().height for note in notes) * 1.08
-    for note, place, want in zip(notes, layout.spread(wanted, gap, box.y0, box.y1), wanted, strict=True):
-        note.set_position((7, (place - want) * 72 / figure.dpi))
-
-
-def _fences(values: numpy.ndarray) -> tuple[float, float]:
-    """The range worth showing: all, unless a few far values would squeeze the rest flat."""
-    low, high = float(values.min()), float(values.max())
-    quarter, three = (float(q) for q in numpy.percentile(values, [25, 75]))
-    reach = 12 * (three - quarter)
-    if reach > 0 and high - low > 3 * reach:
-        return max(low, quarter - reach), min(high, three + reach)
-    return low, high
-
-
-def _bins(values: numpy.ndarray) -> numpy.ndarray:
-    """Edges after Freedman and Diaconis, 5 to 40 of them; whole numbers get whole edges."""
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        return numpy.asarray([low - 0.5, low + 0.5])
-    if numpy.all(values == numpy.round(values)) and high - low <= 30:
-        return numpy.arange(low - 0.5, high + 1.5)
-    quarter, three = numpy.percentile(values, [25, 75])
-    width = 2 * (three - quarter) / len(values) ** (1 / 3)
-    count = (high - low) / width if width > 0 else math.sqrt(len(values))
-    return numpy.linspace(low, high, round(min(max(count, 5), 40)) + 1)
