@@ -38,14 +38,17 @@ gallery: ## draw the charts that are hard to draw, with a contact sheet, into ou
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
-bench: ## times and rates beside `docker run --rm`, on this machine
+bench: ## times and rates beside `docker run --rm`, and of the webhook, on this machine
 	go run ./sandbox/sandboxbench
+	go test ./integrations/github -run '^$$' -bench 'Webhook|Forged' -benchtime 1x
 
 soak: ## 500 tasks with cancels, limits and restarts of a private engine (root)
 	SANDPIPER_SOAK=500 go test -count=1 -timeout 120m -v -run TestSoak ./sandbox
 
-fuzz: ## half a minute for each fuzz test of the guest's protocol
+fuzz: ## half a minute for each fuzz test of the guest's protocol, and of what GitHub and models send
 	@for f in FuzzHost FuzzFrame FuzzCleaner FuzzUnsafeName FuzzGuest; do go test ./sandbox -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s || exit 1; done
+	@for f in FuzzWebhook FuzzRead; do go test ./integrations/github -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s || exit 1; done
+	go test ./integrations/github/inert -run '^$$' -fuzz FuzzMarkdown -fuzztime 30s
 
 gvisor: ## build bin/runsc, gVisor's runtime, and say how to register it
 	@mkdir -p bin

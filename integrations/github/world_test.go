@@ -243,7 +243,7 @@ func (w *world) echo(blobs bot.Blobs) runner {
 
 func (w *world) until(what string, ok func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never: %s", what)
