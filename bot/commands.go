@@ -137,12 +137,15 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
+// idLength is that of a ULID.
+const idLength = 26
+
 // about finds the task that a command is about: the one it names, or the
 // conversation's newest that is open (or, with ended, that has ended).
 func (o *Orchestrator) about(ctx context.Context, event Event, ended bool) (*Task, error) {
 	name := event.Command.Task
-	if name == "" {
-		name = strings.Trim(strings.TrimSpace(event.Command.Args), "`")
+	if word := strings.Trim(strings.TrimSpace(event.Command.Args), "`"); name == "" && len(word) == idLength && !strings.Contains(word, " ") {
+		name = word // anything else is a person's way to say "this": "cancel that, please"
 	}
 	if name != "" {
 		t, err := o.opts.Store.Task(ctx, name)

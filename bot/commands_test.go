@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
@@ -127,7 +128,19 @@ func TestCancelOfWhatWaits(t *testing.T) {
 	w := newWorld(t, g.Run)
 	w.ask("c1", "alice", "runs")
 	<-g.started
+	polite := w.ask("c2", "bob", "polite")
+	<-g.started
+	please := command("c2", "bob", "cancel")
+	please.Command.Args = "that, please"
+	if got := w.said(please); got != "Cancelled `"+polite+"`." {
+		t.Errorf("a polite cancel: %q", got)
+	}
 	waiting := w.ask("c1", "alice", "waits")
+	please = command("c9", "alice", "cancel")
+	please.Command.Args = "`" + w.store.NewID(time.Now()) + "`"
+	if got := w.said(please); got != "There is nothing to cancel here." {
+		t.Errorf("cancel of an id that is none: %q", got)
+	}
 	if err := w.Cancel(t.Context(), waiting, bot.CancelRequest{By: bot.Actor{ID: "alice"}}); err != nil {
 		t.Fatal(err)
 	}

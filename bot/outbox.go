@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// fewestAttempts is how often a delivery is tried however old it is.
+const fewestAttempts = 5
+
 // outbox sends what is owed. Deliveries to one origin go out in their order, one
 // at a time; one that has to wait holds up only its own origin.
 type outbox struct {
@@ -251,7 +254,8 @@ func (b *outbox) send(ctx context.Context, d *Delivery) error {
 	case Permanent:
 		return b.fail(ctx, d, failure.Error())
 	case Retryable:
-		if now.Sub(d.Created) > b.o.opts.Timing.GiveUp {
+		// After a weekend without the bot, age alone says nothing.
+		if d.Attempts > fewestAttempts && now.Sub(d.Created) > b.o.opts.Timing.GiveUp {
 			return b.fail(ctx, d, "it kept failing: "+failure.Error())
 		}
 		return b.step(ctx, d, DeliveryPending, func(d *Delivery, _ *Commit) {
@@ -272,7 +276,7 @@ func (b *outbox) lookUp(ctx context.Context, d *Delivery) error {
 	ctx = context.WithoutCancel(ctx)
 	now := b.o.now()
 	switch {
-	case err != nil && now.Sub(d.Created) > b.o.opts.Timing.GiveUp:
+	case err != nil && now.Sub(d.Moves[len(d.Moves)-1].At) > b.o.opts.Timing.GiveUp:
 		return b.fail(ctx, d, "whether it arrived could not be found out")
 	case err != nil:
 		b.o.log.Warn("delivery is not looked up yet", "delivery", d.ID, "task", d.Task, "error", err)
