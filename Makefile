@@ -38,8 +38,9 @@ gallery: ## draw the charts that are hard to draw, with a contact sheet, into ou
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
-bench: ## times and rates beside `docker run --rm`, and of the webhook, on this machine
+bench: ## times and rates beside `docker run --rm`, of the webhook and of the store, on this machine
 	go run ./sandbox/sandboxbench
+	go test ./bot -run '^$$' -bench 'Burst|Thousand' -benchtime 1x
 	go test ./integrations/github -run '^$$' -bench 'Webhook|Forged' -benchtime 1x
 
 soak: ## 500 tasks with cancels, limits and restarts of a private engine (root)
