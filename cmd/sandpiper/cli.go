@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/user"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -171,6 +172,9 @@ func login() string {
 		if value := os.Getenv(name); value != "" {
 			return value
 		}
+	}
+	if current, err := user.Current(); err == nil && current.Username != "" {
+		return current.Username
 	}
 	return fmt.Sprint(os.Getuid())
 }

@@ -17,7 +17,7 @@ import (
 
 // patience is how long a process waits for one that ends to let go of the
 // data folder.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // node is a process's way to whoever serves the data folder: another process,
 // or itself.
