@@ -11,6 +11,8 @@
 //     per channel, and what is older than Options.Catchup is offered, not run;
 //   - a message whose posting got no answer is found again by the mark in its
 //     metadata, or not sent yet; only marks made with our key by our own bot count;
+//   - a file is read only for the channel it is shared in, and the token goes to
+//     Slack's hosts only;
 //   - no text of models, files or strangers pings anybody, becomes a link or is
 //     unfurled: see package render.
 //

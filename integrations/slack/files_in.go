@@ -160,6 +160,9 @@ func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, 
 	if problem := problemOf(*f); problem != "" {
 		return bot.Fetched{}, unread(ref, problem)
 	}
+	if !sharedIn(f, event) {
+		return bot.Fetched{}, unread(ref, "it is not shared in the conversation that asks for it")
+	}
 	if int64(f.Size) > a.opts.MaxInput {
 		return bot.Fetched{}, fmt.Errorf("fetch file: %w", bot.ErrTooLarge)
 	}
@@ -168,6 +171,24 @@ func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, 
 		return bot.Fetched{}, err
 	}
 	return bot.Fetched{MediaType: f.Mimetype, Source: ref.Ref}, nil
+}
+
+// sharedIn reports whether a file stands in the channel that asks for it: what
+// people of one channel may see is not read for another. Slack does not say of
+// every file where it stands; the one that came with a message of the channel
+// does.
+func sharedIn(f *slack.File, event bot.Event) bool {
+	at, err := addressOf(event.Origin, event.Actor)
+	if err != nil {
+		return false
+	}
+	known := slices.Concat(f.Channels, f.Groups, f.IMs)
+	for _, shares := range []map[string][]slack.ShareFileInfo{f.Shares.Public, f.Shares.Private} {
+		for channel := range shares {
+			known = append(known, channel)
+		}
+	}
+	return len(known) == 0 || slices.Contains(known, at.Channel)
 }
 
 func unread(ref bot.InputRef, reason string) error {

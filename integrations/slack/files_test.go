@@ -232,3 +232,24 @@ func TestThreadFiles(t *testing.T) {
 		})
 	}
 }
+
+// TestFileOfAnotherChannel shows that a file is read only for the channel that
+// it is shared in, whatever a reference says.
+func TestFileOfAnotherChannel(t *testing.T) {
+	w := build(t, setup{})
+	secret := w.AddChannel(slacktest.Channel{Name: "board", Private: true})
+	boss := w.AddUser(slacktest.User{Name: "Boss"})
+	id := w.AddFile(slacktest.File{Name: "salaries.csv", Data: []byte("a\n")})
+	w.Say(slacktest.Post{Channel: secret, User: boss, Text: "our salaries", Files: []string{id}})
+	own := w.AddFile(slacktest.File{Name: "own.csv", Data: []byte("a\n")})
+	e := requestWith(t, w, own)
+	forged := e.Inputs[0]
+	forged.Ref = strings.Replace(forged.Ref, own, id, 1)
+	var final *bot.InputError
+	if _, err := w.adapter.Fetch(t.Context(), e, forged, io.Discard); !errors.As(err, &final) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := w.adapter.Fetch(t.Context(), e, e.Inputs[0], io.Discard); err != nil {
+		t.Error(err)
+	}
+}
