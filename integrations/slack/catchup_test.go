@@ -81,6 +81,7 @@ func TestOldRequests(t *testing.T) {
 		stop := w.start(t)
 		time.Sleep(time.Minute)
 		stop()
+		synctest.Wait() // until the workspace has noticed
 		file := w.AddFile(slacktest.File{Name: "a.csv", Data: []byte("a\n")})
 		ts := w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " costly", Files: []string{file}})
 		bob := w.AddUser(slacktest.User{Name: "Bob"})
@@ -122,6 +123,7 @@ func TestCatchUpCommercial(t *testing.T) {
 		stop := w.start(t)
 		time.Sleep(time.Minute)
 		stop()
+		synctest.Wait() // until the workspace has noticed
 		for i := range 40 {
 			w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: fmt.Sprintf("%s n%02d", slacktest.Mention, i)})
 		}
