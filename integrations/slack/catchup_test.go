@@ -81,9 +81,8 @@ func TestOldRequests(t *testing.T) {
 		stop := w.start(t)
 		time.Sleep(time.Minute)
 		stop()
-		synctest.Wait() // until the workspace has noticed
 		file := w.AddFile(slacktest.File{Name: "a.csv", Data: []byte("a\n")})
-		ts := w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " costly", Files: []string{file}})
+		ts := w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " costly", Files: []string{file}, Delivery: slacktest.Delivery{Silent: true}})
 		bob := w.AddUser(slacktest.User{Name: "Bob"})
 		time.Sleep(3 * time.Hour)
 		for range 3 { // each connection looks again, and offers once
@@ -123,9 +122,8 @@ func TestCatchUpCommercial(t *testing.T) {
 		stop := w.start(t)
 		time.Sleep(time.Minute)
 		stop()
-		synctest.Wait() // until the workspace has noticed
 		for i := range 40 {
-			w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: fmt.Sprintf("%s n%02d", slacktest.Mention, i)})
+			w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: fmt.Sprintf("%s n%02d", slacktest.Mention, i), Delivery: slacktest.Delivery{Silent: true}})
 		}
 		stop = w.start(t)
 		time.Sleep(15 * time.Minute)
@@ -143,7 +141,7 @@ func TestCatchUpCommercial(t *testing.T) {
 // taken up.
 func TestFirstConnection(t *testing.T) {
 	w := prepare(t, setup{})
-	w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " long ago"})
+	w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " long ago", Delivery: slacktest.Delivery{Silent: true}})
 	w.run(t)
 	w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " now"})
 	w.wait(t, "the event", func() bool { return len(w.core.all()) == 1 })

@@ -112,11 +112,12 @@ func TestOutage(t *testing.T) {
 		var want []string
 		for i := range 6 {
 			if i > 0 {
+				time.Sleep(time.Second) // two envelopes at once may pass each other
 				w.Say(slacktest.Post{Channel: w.channel, User: w.ada, Text: fmt.Sprintf("%s n%d", slacktest.Mention, i), Thread: first})
 			}
 			want = append(want, fmt.Sprintf("answer to n%d", i), fmt.Sprintf("n%d.txt", i))
 		}
-		time.Sleep(20 * time.Second)
+		time.Sleep(15 * time.Second)
 		w.SetDown(true)
 		time.Sleep(10 * time.Minute)
 		if got := w.Replies(w.channel, first); len(got) != 1 && len(got) != 6 { // progress messages only
