@@ -360,7 +360,7 @@ func TestHelpersFail(t *testing.T) {
 		return modeltest.Turn{}
 	}
 	w, srv := loopWorld(t, script)
-	w.options.Budgets = bot.Budgets{Wall: 5 * time.Second, Turns: 40}
+	w.options.Budgets = bot.Budgets{Wall: 10 * time.Second, Turns: 40}
 	defer dump(t, w, "01A")
 	o := w.must(w.task("01A", "all parts"))
 	if o.State != bot.TaskDone || !strings.HasPrefix(o.Message, "One part came: 77.") || strings.Contains(o.Message, "unconfirmed") {

@@ -76,6 +76,11 @@ func (a *Agent) begin(ctx context.Context, run bot.Run) (*task, []bot.Step, erro
 		progress: bot.Progress{Task: run.Task.ID, State: bot.TaskRunning, Started: run.Task.Started},
 	}
 	for _, step := range steps {
+		common, err := readStep[spent](step)
+		if err != nil {
+			return nil, nil, err
+		}
+		t.before = max(t.before, time.Duration(common.ActiveMS)*time.Millisecond)
 		if err := t.account(step); err != nil {
 			return nil, nil, err
 		}
@@ -89,7 +94,6 @@ func (t *task) account(step bot.Step) error {
 	if err != nil {
 		return err
 	}
-	t.before = max(t.before, time.Duration(common.ActiveMS)*time.Millisecond)
 	t.budget.bookSandbox(time.Duration(common.SandboxMS) * time.Millisecond)
 	switch step.Kind {
 	case bot.StepTurn:
@@ -141,10 +145,7 @@ func (t *task) record(ctx context.Context, kind bot.StepKind, agent string, data
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.before
-	err = t.account(step)
-	t.before = before // this life counts itself
-	return step, err
+	return step, t.account(step)
 }
 
 // do takes the way that the request asks for.
