@@ -94,7 +94,7 @@ func (c *collector) next(ctx context.Context) (frame, error) {
 	defer cancel()
 	for {
 		f, err := c.wire.next(ctx)
-		if err != nil || f.kind != frameWarmed {
+		if err != nil || !late(f.kind) {
 			return f, err
 		}
 	}

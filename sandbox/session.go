@@ -189,8 +189,10 @@ func startFailure(ctx context.Context, act string, err error) error {
 
 var notInName = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
 
-// lease makes sure that the guest lives, sets its deadline and names the
-// container after the task. The naming goes on beside the first program.
+// lease sets the guest's deadline and names the container after the task. It
+// waits for neither: the guest's answer is passed over by what comes next. A
+// guest that has died since it became ready shows as an ended stream; one that
+// hangs it cannot be, for no user's code has run in it.
 func (s *Session) lease(ctx context.Context, task string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errStalled)
 	defer cancel()
@@ -199,10 +201,13 @@ func (s *Session) lease(ctx context.Context, task string) error {
 		return err
 	}
 	defer release()
-	if err := s.wire.send(ctx, frameLease, map[string]any{"deadline": s.options.TaskWall.Seconds()}, nil); err != nil {
-		return &Error{Verdict: Engine, Message: "the session was lost before its first program", Err: err}
+	select {
+	case <-s.wire.done:
+		err = s.wire.err
+	default:
+		err = s.wire.send(ctx, frameLease, map[string]any{"deadline": s.options.TaskWall.Seconds()}, nil)
 	}
-	if _, err := s.wire.await(ctx, frameLeased); err != nil {
+	if err != nil {
 		return &Error{Verdict: Engine, Message: "the session was lost before its first program", Err: err}
 	}
 	name := "sandpiper-" + notInName.ReplaceAllString(task, "-")
@@ -235,8 +240,19 @@ func (s *Session) attach(w *wire) bool {
 	return true
 }
 
+// renameAfter keeps the renaming out of a short task's way.
+const renameAfter = 100 * time.Millisecond
+
+// rename gives the container its name. A name is for people: a failure to give
+// it is not the task's.
 func (s *Session) rename(name string) {
-	// A name is for people: a failure to give it is not the task's.
+	wait := time.NewTimer(renameAfter)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-s.gone:
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
 	api := s.sandbox.engine

@@ -111,15 +111,19 @@ func (w *wire) next(ctx context.Context) (frame, error) {
 	}
 }
 
-// await gives the next frame of the wanted kind; a preloading step that ends
-// meanwhile is passed over, anything else is a broken protocol.
+// late reports whether a frame is the answer to what nobody waits for any
+// more: a preloading step, a lease.
+func late(kind byte) bool { return kind == frameWarmed || kind == frameLeased }
+
+// await gives the next frame of the wanted kind; late answers are passed over,
+// anything else is a broken protocol.
 func (w *wire) await(ctx context.Context, kind byte) (frame, error) {
 	for {
 		f, err := w.next(ctx)
 		if err != nil || f.kind == kind {
 			return f, err
 		}
-		if f.kind != frameWarmed {
+		if !late(f.kind) {
 			return frame{}, fmt.Errorf("%w: frame %q in place of %q", errProtocol, f.kind, kind)
 		}
 	}

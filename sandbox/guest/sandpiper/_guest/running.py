@@ -1,7 +1,6 @@
 """One running program: its pipes, clocks, counters and end."""
 
 import os
-import secrets
 import signal
 import time
 
@@ -42,7 +41,7 @@ class Running:
         self.nonce, self.language, self.number = head["nonce"], head["language"], number
         self.wall, self.cpu, self.stop = head["wall"], head["cpu"], head["stop"]
         self.pids = head["pids"]
-        self.token = secrets.token_hex(16)
+        self.token = os.urandom(16).hex()
         self.pid, self.began, self.lost, self.exit_seen = 0, None, False, False
         self.asked = time.monotonic()
         self.path = f"/run/sandpiper/programs/{number}.{ENDINGS[self.language]}"
