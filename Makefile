@@ -38,10 +38,8 @@ gallery: ## draw the charts that are hard to draw, with a contact sheet, into ou
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
-bench: ## times and rates beside `docker run --rm`, of the webhook and of the store, on this machine
-	go run ./sandbox/sandboxbench
-	go test ./bot -run '^$$' -bench 'Burst|Thousand' -benchtime 1x
-	go test ./integrations/github -run '^$$' -bench 'Webhook|Forged' -benchtime 1x
+bench: image ## times and rates beside `docker run --rm` and other floors, on this machine
+	.ci/bench
 
 soak: ## 500 tasks with cancels, limits and restarts of a private engine (root)
 	SANDPIPER_SOAK=500 go test -count=1 -timeout 120m -v -run TestSoak ./sandbox
