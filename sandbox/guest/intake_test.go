@@ -30,7 +30,13 @@ func intakeSession(t testing.TB) *sandbox.Session {
 			t.Errorf("close session: %v", err)
 		}
 	})
-	const folder = "testdata/intake"
+	putFolder(t, session, "testdata/intake", "workspace/cases/")
+	return session
+}
+
+// putFolder sends a folder's Python files into a session.
+func putFolder(t testing.TB, session *sandbox.Session, folder, to string) {
+	t.Helper()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -43,11 +49,10 @@ func intakeSession(t testing.TB) *sandbox.Session {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := session.Put(t.Context(), "workspace/cases/"+entry.Name(), int64(len(content)), strings.NewReader(string(content))); err != nil {
+		if err := session.Put(t.Context(), to+entry.Name(), int64(len(content)), strings.NewReader(string(content))); err != nil {
 			t.Fatalf("put %s: %v", entry.Name(), err)
 		}
 	}
-	return session
 }
 
 // python runs a program that must end well, and gives what it printed.
@@ -67,6 +72,30 @@ func python(t testing.TB, session *sandbox.Session, code string) string {
 // the file was made from. All run in one session, as programs of one task do.
 func TestIntake(t *testing.T) {
 	printed := python(t, intakeSession(t), "sys.argv = ['run']\nimport run\nrun.main()")
+	if n := outcomes(t, printed); n < leastCases {
+		t.Errorf("%d cases, want at least %d", n, leastCases)
+	}
+}
+
+// TestReportOnCases has csv-report answer "profile this" on every eighth file
+// of the table (all of them where SANDPIPER_ALL_REPORTS is set): its answer and
+// its profile.json must have the same figures, or it must refuse.
+func TestReportOnCases(t *testing.T) {
+	session := intakeSession(t)
+	putFolder(t, session, "../../skills/builtin/csv-report/scripts", "skills/csv-report/scripts/")
+	every := "8"
+	if os.Getenv("SANDPIPER_ALL_REPORTS") != "" {
+		every = "1"
+	}
+	printed := python(t, session, "sys.argv = ['report', '"+every+"']\nimport report\nreport.main()")
+	if n := outcomes(t, printed); n < leastCases/8 {
+		t.Errorf("%d reports, want at least %d", n, leastCases/8)
+	}
+}
+
+// outcomes makes a subtest of each line {"case", "wrong"} and counts them.
+func outcomes(t *testing.T, printed string) int {
+	t.Helper()
 	seen := map[string]bool{}
 	lines := bufio.NewScanner(strings.NewReader(printed))
 	lines.Buffer(nil, len(printed)+1)
@@ -88,7 +117,5 @@ func TestIntake(t *testing.T) {
 			}
 		})
 	}
-	if len(seen) < leastCases {
-		t.Errorf("%d cases, want at least %d", len(seen), leastCases)
-	}
+	return len(seen)
 }

@@ -153,9 +153,9 @@ class _Findings:
     def _moves(self) -> list[str]:
         """Groups that rose or fell: the last third of the periods against the first."""
         crossing, whole, s = self.result.crossing, self._whole(), self.speech
-        if crossing is None or whole is None or self.how != "sum" or len(whole) < 8:
+        if crossing is None or whole is None or self.how != "sum" or len(whole) < 6:
             return []
-        third = max(3, min(len(whole) // 3, 8))
+        third = max(2, min(len(whole) // 3, 8))
         rows = crossing.reindex(whole.index).fillna(0.0)
         early, late = rows.iloc[:third].median(), rows.iloc[-third:].median()
         found = []

@@ -104,11 +104,12 @@ def _column_sheet(section: Section, speech: Speech) -> pandas.DataFrame:
     rows = []
     for i in range(min(len(section.table.decisions), 5_000)):
         column = section.table.column(i)
+        counted = not column.get("identifier")
         top = ", ".join(f"{t['value'][:40]} ({t['count']})" for t in column.get("top", [])[:5])
         rows.append({
             speech.pick("Column", "Столбец"): column["name"], speech.pick("Type", "Тип"): column["type"],
             speech.pick("Missing", "Пропуски"): column["missing"], speech.pick("Distinct", "Различных"): column["distinct"],
-            speech.pick("Sum", "Сумма"): column.get("sum"), speech.pick("Mean", "Среднее"): column.get("mean"),
+            speech.pick("Sum", "Сумма"): column.get("sum") if counted else None, speech.pick("Mean", "Среднее"): column.get("mean") if counted else None,
             speech.pick("Least", "Наименьшее"): column.get("min"), speech.pick("Greatest", "Наибольшее"): column.get("max"),
             speech.pick("First", "Первая дата"): column.get("first"), speech.pick("Last", "Последняя дата"): column.get("last"),
             speech.pick("Most frequent", "Самые частые"): top or None,
