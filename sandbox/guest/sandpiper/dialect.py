@@ -13,6 +13,8 @@ from .layout import kind
 CANDIDATES = "\t;|,^~\x01\x1f\x1e¦§!:#*/ "
 _COMMON = "\t;|,"
 _LINES = 120
+# Characters of one cell; the csv module's own limit is an eighth of it.
+FIELD_LIMIT = 1 << 20
 _TYPED = 40  # rows whose cells are looked at
 
 
@@ -33,6 +35,7 @@ def decide(text: str, complete: bool) -> Dialect | None:
 
     ``complete`` says that ``text`` is the whole file, so its last line is whole.
     """
+    csv.field_size_limit(FIELD_LIMIT)
     lines = text.splitlines()
     if not complete and len(lines) > 1:
         lines = lines[:-1]

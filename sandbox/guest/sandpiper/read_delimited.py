@@ -14,7 +14,6 @@ from .tables import Table
 
 # The part of a text that is looked at first: some, and more while it has few lines.
 _SNIFF, _SNIFF_MOST, _SNIFF_LINES = 1 << 16, 1 << 21, 60
-_FIELD_LIMIT = 1 << 20
 _QUOTES = 1 << 18  # how far quoting is tried before it is believed
 # Rows are kept between the passes when the file is no larger than that.
 _KEEP_BYTES = 24 << 20
@@ -39,7 +38,7 @@ def sniff_text(source: Source, charset: charsets.Charset) -> tuple[str, bool]:
 
 def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Table:
     """A delimited text as a table."""
-    csv.field_size_limit(_FIELD_LIMIT)
+    csv.field_size_limit(dialect.FIELD_LIMIT)
     notes: list[Note] = []
     if not _quotes_close(source, charset, form):
         form = dialect.Dialect(form.delimiter, form.quote, form.width, form.skip, quoting=False)
