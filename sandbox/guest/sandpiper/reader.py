@@ -124,11 +124,20 @@ def _check_extension(name: str, reading: Reading) -> None:
 
 
 def study(source: Source, *, day_first: bool | None = None, now: datetime.datetime | None = None) -> Reading:
-    """Examine a source and study its tables; a table without a row is no answer."""
-    with without_collector():
-        reading = examine(source, now=now)
-        for table in reading.tables:
-            table.study(day_first)
+    """Examine a source and study its tables; a table without a row is no answer.
+
+    A fault of a reader on a file that nobody foresaw is a refusal too: a person
+    who sent a file gets a sentence, and the fault is its cause.
+    """
+    try:
+        with without_collector():
+            reading = examine(source, now=now)
+            for table in reading.tables:
+                table.study(day_first)
+    except Refusal:
+        raise
+    except Exception as error:
+        raise Refusal("failed", kind=(source.name.rsplit(".", 1)[-1][:8] if "." in source.name else "table").upper()) from error
     if not any(table.rows for table in reading.tables):
         raise Refusal("header_only", columns=max(len(table.evidence) for table in reading.tables))
     return reading
