@@ -94,6 +94,8 @@ func TestNotebookMemory(t *testing.T) {
 			{"and keeps its memory", "print(total)", "3\n", sandbox.OK, false},
 			{"a process that ends itself", "total = 4\nimport os\nos._exit(0)", "", sandbox.OK, true},
 			{"leaves the memory before it", "print(total)", "3\n", sandbox.OK, false},
+			{"a fork that runs to the end", "import os, time\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\n    time.sleep(0.3)\n    print('first')", "first\n", sandbox.OK, false},
+			{"does not end the program", "print(pid > 0)", "True\n", sandbox.OK, false},
 			{"threads that stay", "total = 5\nimport threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()", "", sandbox.OK, true},
 			{"cost the memory", "print(total)", "3\n", sandbox.OK, false},
 			{"threads that end", "total = 6\nimport threading, time\nthreading.Thread(target=time.sleep, args=(0.1,)).start()", "", sandbox.OK, false},

@@ -50,18 +50,24 @@ def run(message):
     with open(message["path"], encoding="utf-8", errors="replace") as file:
         source = file.read()
     linecache.cache[title] = (len(source), None, source.splitlines(True), title)
-    report = {"code": 0}
+    report, me = {"code": 0}, os.getpid()
     try:
         if message["language"] == "sql":
             from _guest import sql
             sql.execute(source, vars(sys.modules["__main__"]))
         else:
             _execute(source, title)
-        figures.keep()
+        if os.getpid() == me:
+            figures.keep()
     except SystemExit as stop:
         report = _exited(stop)
     except BaseException as error:
         report = _failed(error)
+    if os.getpid() != me:
+        # A process that the program forked has come to the program's end: it
+        # ends as a script's would, and only the first one reports.
+        _flush()
+        os._exit(report["code"])
     report["lingering"] = _lingering() if report["code"] == 0 else 0
     _flush()
     return report
