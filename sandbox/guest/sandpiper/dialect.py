@@ -100,7 +100,8 @@ def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Di
         return None
     cells = [cell.strip() for row in body[:_TYPED] if len(row) == width for cell in row][:_TYPED * 40]
     typed = sum(1 for cell in cells if kind(cell) in ("number", "date")) / len(cells)
-    rivals = sum(1 for cell in cells if any(d in cell for d in _COMMON if d != delimiter)) / len(cells)
+    # The comma in 1000,50 is that number's own, and no sign of another delimiter.
+    rivals = sum(1 for cell in cells if any(d in cell for d in _COMMON if d != delimiter) and kind(cell) != "number") / len(cells)
     if delimiter not in _COMMON:
         if steady < 0.95 or width < 2 or len(body) < 3 or (delimiter in ":/ !#*" and not _plausible(body, typed, delimiter)):
             return None

@@ -279,7 +279,8 @@ def _write(
         words += [
             say.pick("probably renamed: ", "вероятно, переименован: ") + f"{code(a)} → {code(b)}" for a, b in renamed
         ]
-        parts.append("; ".join(words) + ".")
+        told = "; ".join(words) + "."
+        parts.append(told[0].upper() + told[1:])
     answer("\n\n".join(parts))
     _files(d, counts, sums, say)
 
