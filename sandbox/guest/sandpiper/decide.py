@@ -58,15 +58,15 @@ class Context:
     day_first: bool | None = None
 
 
-def decide_all(columns: Sequence[Evidence], *, delimiter: str = "", day_first: bool | None = None) -> tuple[list[Decision], Context]:
+def decide_all(columns: Sequence[Evidence], *, day_first: bool | None = None) -> list[Decision]:
     """Decide every column of a table, each in the light of the others."""
-    context = Context(comma_file=_comma_file(columns, delimiter), day_first=day_first)
+    context = Context(comma_file=_comma_file(columns), day_first=day_first)
     if day_first is None:
         context.day_first = _day_first(columns)
-    return [decide(column, context) for column in columns], context
+    return [decide(column, context) for column in columns]
 
 
-def _comma_file(columns: Iterable[Evidence], delimiter: str) -> bool | None:
+def _comma_file(columns: Iterable[Evidence]) -> bool | None:
     dots = commas = 0
     for column in columns:
         facts = column.number_facts

@@ -65,7 +65,6 @@ class Evidence:
     """All that is known of a column before its type is decided."""
 
     name: str
-    header: str = ""
     cells: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     wide: bool = False

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from .refusal import Refusal
 from .source import Source
 
-CSV, XLSX, XLSM, XLSB, XLS, ODS = "csv", "xlsx", "xlsm", "xlsb", "xls", "ods"
+XLSX, XLSM, XLS, ODS = "xlsx", "xlsm", "xls", "ods"
 ZIP, GZIP, BZIP2, XZ, PARQUET, PDF, DOCX, TEXT = "zip", "gzip", "bzip2", "xz", "parquet", "pdf", "docx", "text"
 
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (

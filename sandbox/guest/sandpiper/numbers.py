@@ -20,9 +20,6 @@ PERCENT, PLAIN_UNIT = "percent", "no-unit"
 ACCOUNTING, TRAILING_MINUS, SCIENTIFIC = "accounting", "trailing-minus", "scientific"
 EXPONENT_ID, LEADING_ZERO, LONG_DIGITS, PLUS = "exponent-id", "leading-zero", "long-digits", "plus"
 
-# Facts that speak for an identifier rather than a quantity.
-IDENTIFIER = frozenset({EXPONENT_ID, LEADING_ZERO, LONG_DIGITS})
-
 # Digits beyond which a float or a spreadsheet no longer tells neighbours apart.
 EXACT_DIGITS = 15
 
@@ -191,7 +188,7 @@ def _decide_open(facts: set[str], grouping: str, comma_file: bool | None) -> Mar
 
 def converter(marks: Marks) -> Callable[[str], float | int]:
     """A function from a described text to its value; ValueError when it is none."""
-    drop = str.maketrans({c: "" for c in "'’_" + _SPACES} | ({marks.grouping: ""} if marks.grouping in ("." , ",") else {}))
+    drop = str.maketrans({c: "" for c in "'’_" + _SPACES} | ({marks.grouping: ""} if marks.grouping in (".", ",") else {}))
     comma = marks.decimal == ","
 
     def convert(text: str) -> float | int:

@@ -31,7 +31,7 @@ def files(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
     return {"files": [profile for path in paths for profile in _file(os.fspath(path))]}
 
 
-def emit(language: str = "en") -> dict[str, Any]:
+def emit() -> dict[str, Any]:
     """Profile all inputs of the session and leave the result for the host.
 
     Writes profile.json and the pages of text profile.txt, profile-masked.txt

@@ -54,7 +54,6 @@ class Table:
     evidence: list[Evidence] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     figures: list[Figures] = field(default_factory=list)
-    context: decide.Context = field(default_factory=decide.Context)
     late: Callable[[], list[Note]] | None = None  # notes that only a whole pass knows
     studied: bool = False
 
@@ -77,7 +76,7 @@ class Table:
         duplicates = twins.count(self.evidence)
         if duplicates:
             self.notes.append(Note("duplicate_rows", args={"count": duplicates}))
-        self.decisions, self.context = decide.decide_all(self.evidence, delimiter=self.delimiter, day_first=day_first)
+        self.decisions = decide.decide_all(self.evidence, day_first=day_first)
         self._gather(tally)
         self.studied = True
         return self
