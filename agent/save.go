@@ -198,6 +198,13 @@ func (a *Agent) lendTrial(ctx context.Context, r SaveRequest, files []file) (Ses
 	return session, names, nil
 }
 
+// endTrial ends a trial's session; what it found out stands all the same.
+func (a *Agent) endTrial(session Session) {
+	if err := session.Close(); err != nil {
+		a.o.Log.Warn("close a trial's session", "error", err)
+	}
+}
+
 // tryReport runs a report in a fresh session, on the task's files with those in
 // place of which others are given, and returns its answer.
 func (a *Agent) tryReport(ctx context.Context, r SaveRequest, report saved.Report, files []file) (string, error) {
@@ -205,7 +212,7 @@ func (a *Agent) tryReport(ctx context.Context, r SaveRequest, report saved.Repor
 	if err != nil {
 		return "", err
 	}
-	defer session.Close()
+	defer a.endTrial(session)
 	for name, content := range report.Files {
 		if err := session.Put(ctx, "skills/"+r.Name+"/"+name, int64(len(content)), bytes.NewReader(content)); err != nil {
 			return "", fmt.Errorf("put report: %w", err)
@@ -255,7 +262,7 @@ func (a *Agent) perturb(ctx context.Context, r SaveRequest) (files []file, uncha
 	if err != nil {
 		return nil, nil, err
 	}
-	defer session.Close()
+	defer a.endTrial(session)
 	if len(names) == 0 {
 		return nil, nil, nil
 	}

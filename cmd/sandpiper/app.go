@@ -114,7 +114,7 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 	a.life.Go(ctx, "orchestrator", a.orchestrator.Run)
 
 	// The socket that every command goes through.
-	listener, err := control.Listen(loaded.DataDir)
+	listener, err := control.Listen(ctx, loaded.DataDir)
 	if err != nil {
 		return nil, err
 	}

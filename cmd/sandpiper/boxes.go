@@ -33,7 +33,6 @@ type boxes struct {
 
 	mu     sync.Mutex // guards what follows; held while connecting
 	opened *sandbox.Sandbox
-	image  string // id that opened was made with
 	closed bool
 }
 

@@ -238,7 +238,7 @@ func kindName(kind reflect.Kind) string {
 
 // unknown tells of a key that does not exist, and what was likely meant.
 func (d *decoder) unknown(node ast.Node, path, key string, known map[string]int) {
-	hint := ""
+	var hint string
 	secret := regexp.MustCompile(`(?i)token|secret|password|api_?key|private_?key`)
 	if near := nearest(key, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", join(path, near))

@@ -24,7 +24,7 @@ func serve(t *testing.T, dir string, register func(*Server)) (*Client, func()) {
 	t.Helper()
 	s := NewServer(slog.New(slog.DiscardHandler))
 	register(s)
-	listener, err := Listen(dir)
+	listener, err := Listen(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestSocketIsPrivateShortAndReplacesAStaleOne(t *testing.T) {
 				t.Fatalf("the socket's path has %d bytes", len(path))
 			}
 			for range 2 { // the second finds what the first left
-				listener, err := Listen(dir)
+				listener, err := Listen(t.Context(), dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -210,7 +210,7 @@ func TestARuntimeFolderOfOthersIsRefused(t *testing.T) {
 	if err := os.Chmod(filepath.Join(runtime, "sandpiper"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(filepath.Join(t.TempDir(), strings.Repeat("a-long-name/", 12))); err == nil {
+	if _, err := Listen(t.Context(), filepath.Join(t.TempDir(), strings.Repeat("a-long-name/", 12))); err == nil {
 		t.Error("a folder that others can write to was taken")
 	}
 }

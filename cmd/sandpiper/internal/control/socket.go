@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,7 +38,7 @@ func runtimeDir() string {
 // Listen binds the socket for this user alone. Its caller holds the
 // database's lock, so a socket that is there already was left by a dead
 // process and is replaced.
-func Listen(dataDir string) (net.Listener, error) {
+func Listen(ctx context.Context, dataDir string) (net.Listener, error) {
 	path := SocketPath(dataDir)
 	if err := ownFolder(filepath.Dir(path), dataDir); err != nil {
 		return nil, err
@@ -45,7 +46,8 @@ func Listen(dataDir string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove stale socket: %w", err)
 	}
-	listener, err := net.Listen("unix", path)
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen on socket: %w", err)
 	}
