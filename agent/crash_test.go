@@ -140,6 +140,8 @@ func TestKillAtEveryStep(t *testing.T) {
 	w.input("sales.csv", []byte(sales))
 	srv := modeltest.Start(t, modeltest.Plan())
 	plan := lifePlan{Dir: w.dir, URL: srv.URL(), Owner: sandboxtest.Owner(t), Task: task, Kill: 1}
+	// A killed life leaves its dead container to the owner's next start.
+	defer sandboxtest.New(t, sandbox.Options{Owner: plan.Owner, Sole: true})
 	deaths := 0
 	for plan.spawn(t) {
 		if deaths++; deaths > 100 {
