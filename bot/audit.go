@@ -25,6 +25,7 @@ const (
 	AuditUnsent   AuditKind = "unsent"   // a delivery ended without that
 	AuditCancel   AuditKind = "cancel"   // somebody asked to cancel
 	AuditRefusal  AuditKind = "refusal"  // nothing was accepted
+	AuditViewed   AuditKind = "viewed"   // an admin looked at somebody's private task
 	AuditErase    AuditKind = "erase"    // content was removed
 	AuditRetained AuditKind = "retained" // content went by age
 )

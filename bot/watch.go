@@ -65,6 +65,19 @@ func (o *Orchestrator) look(ctx context.Context, id string, progress *Progress) 
 	return u, nil
 }
 
+// Viewed records in the audit that an admin looked at somebody's private task.
+func (o *Orchestrator) Viewed(ctx context.Context, viewer Actor, task string) error {
+	t, err := o.opts.Store.Task(ctx, task)
+	if err != nil {
+		return fmt.Errorf("record a look at task: %w", err)
+	}
+	entry := o.entry(AuditViewed, &t, map[string]any{"viewer": viewer.ID})
+	if _, err := o.commit(ctx, Commit{Audit: []AuditEntry{entry}}); err != nil {
+		return fmt.Errorf("record a look at task: %w", err)
+	}
+	return nil
+}
+
 // Changed returns a channel that is closed at the next change of any task or
 // delivery.
 func (o *Orchestrator) Changed() <-chan struct{} { return o.hub.any() }

@@ -160,3 +160,33 @@ func (s *Store) Remove(name string) error {
 	}
 	return nil
 }
+
+// Forget deletes the reports, and the versions of reports, that were made from
+// one of these tasks: their programs, words and columns are that task's.
+func (s *Store) Forget(tasks []string) error {
+	made, err := fs.Glob(s.root.FS(), "*/assets/report.json")
+	if err != nil {
+		return fmt.Errorf("list reports: %w", err)
+	}
+	older, err := fs.Glob(s.root.FS(), versions+"/*/*/assets/report.json")
+	if err != nil {
+		return fmt.Errorf("list versions of reports: %w", err)
+	}
+	for _, file := range append(made, older...) {
+		data, err := s.root.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		var d definition
+		if err := json.Unmarshal(data, &d); err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		if !slices.Contains(tasks, d.Task) {
+			continue
+		}
+		if err := s.root.RemoveAll(path.Dir(path.Dir(file))); err != nil {
+			return fmt.Errorf("forget %s: %w", file, err)
+		}
+	}
+	return nil
+}

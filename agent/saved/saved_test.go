@@ -80,6 +80,41 @@ func TestWhatCannotBecomeAReport(t *testing.T) {
 	}
 }
 
+func TestForgetReachesReportsAndTheirVersions(t *testing.T) {
+	dir := t.TempDir()
+	store, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	save := func(name, task string, version int) {
+		s := source()
+		s.Name, s.Task.ID, s.Version = name, task, version
+		report, err := Make(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Save(name, version, report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("kept", "T1", 1)
+	save("mended", "T2", 1)
+	save("mended", "T3", 2)
+	save("gone", "T2", 1)
+	if err := store.Forget([]string{"T2"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"kept": 1, "mended": 2, "gone": 0} {
+		if got, _, err := store.Version(name); err != nil || got != want {
+			t.Errorf("%s is at version %d (%v), want %d", name, got, err, want)
+		}
+	}
+	if old, err := store.Versions("mended"); err != nil || len(old) != 0 {
+		t.Errorf("versions %v, %v: one was made from the forgotten task", old, err)
+	}
+}
+
 // run runs a report's folder on files in a fresh session, as the agent runs a
 // runnable skill, and returns what it left for the host.
 func run(t *testing.T, box *sandbox.Sandbox, report Report, files map[string]string, extra string) map[string]string {

@@ -179,6 +179,7 @@ func (a *app) openCore(point func(string)) (err error) {
 		Commands:  a.commands(),
 		Redactor:  bot.NewRedactor(a.loaded.Secrets.Values()),
 		Key:       a.identity.key,
+		Purged:    a.purged,
 		Budgets:   a.loaded.Budgets.Bot(),
 		Limits:    bot.Limits{WaitingPerActor: a.loaded.Limits.WaitingPerActor, Input: int64(a.loaded.Limits.Input), Inputs: a.loaded.Limits.Inputs},
 		Retention: bot.Retention{Tasks: a.loaded.Retention.Tasks.Std(), Blobs: a.loaded.Retention.Blobs.Std(), Audit: a.loaded.Retention.Audit.Std()},

@@ -100,6 +100,14 @@ func (a *app) save(ctx context.Context, task bot.Task, name, owner string, accep
 	return got, a.catalogue.Reload()
 }
 
+// purged forgets the reports that were made from purged tasks.
+func (a *app) purged(_ context.Context, _ bot.PurgeScope, tasks []string) error {
+	if err := a.reports.Forget(tasks); err != nil {
+		return err
+	}
+	return a.catalogue.Reload()
+}
+
 // reportsInChat lists what the asker may run without a model.
 func (a *app) reportsInChat(_ context.Context, event bot.Event) (string, error) {
 	var lines []string

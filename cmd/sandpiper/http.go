@@ -9,10 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/sandpiper-bot/sandpiper/agent"
+	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/integrations/web"
 )
@@ -147,10 +150,17 @@ func (a *app) pages() (http.Handler, error) {
 	return web.New(web.Options{
 		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.log,
 		Changed: a.orchestrator.Changed, Schedules: a.scheduleRows, Skills: a.skillRows, Health: a.healthRows,
+		Describe: describeStep, Viewed: a.orchestrator.Viewed,
 		Token: a.loaded.Secrets.WebToken.Reveal(), ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
 		OpenOnLoopback: loopback && !a.loaded.Secrets.GitHubWebhook.Set(),
 		MaxInput:       int64(a.loaded.Limits.Input), MaxInputs: a.loaded.Limits.Inputs,
 	})
+}
+
+// describeStep tells a step as a headline and the rest.
+func describeStep(step bot.Step) (headline, body string) {
+	headline, body, _ = strings.Cut(agent.Describe(step), "\n")
+	return headline, strings.TrimSpace(body)
 }
 
 func prefixes(texts []string) ([]netip.Prefix, error) {

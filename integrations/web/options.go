@@ -29,8 +29,9 @@ type Options struct {
 	// Describe turns a step into words: a headline and a body. The shape of
 	// steps belongs to the runner.
 	Describe func(step bot.Step) (headline, body string)
-	// Viewed records in the audit that somebody looked at another's private task.
-	Viewed func(ctx context.Context, viewer bot.Actor, task string)
+	// Viewed records in the audit that somebody looked at another's private
+	// task; where it cannot, the task is not shown.
+	Viewed func(ctx context.Context, viewer bot.Actor, task string) error
 	// Schedules and Skills fill their pages; nil leaves a page out.
 	Schedules func(ctx context.Context) ([]ScheduleRow, error)
 	Skills    func() []SkillRow
@@ -81,7 +82,9 @@ func (o *Options) check() error {
 		o.Describe = func(step bot.Step) (string, string) { return string(step.Kind), string(step.Data) }
 	}
 	if o.Viewed == nil {
-		o.Viewed = func(context.Context, bot.Actor, string) {}
+		o.Viewed = func(context.Context, bot.Actor, string) error {
+			return errors.New("looks at private tasks cannot be recorded here")
+		}
 	}
 	if o.MaxInput <= 0 {
 		o.MaxInput = 256 << 20

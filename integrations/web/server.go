@@ -178,7 +178,10 @@ func (s *Server) visible(w http.ResponseWriter, r *http.Request) (bot.Task, bool
 		see, audited := s.sees(r.Context(), v, t)
 		if see == whole {
 			if audited {
-				s.opts.Viewed(context.WithoutCancel(r.Context()), v.actor, t.ID)
+				if err := s.opts.Viewed(context.WithoutCancel(r.Context()), v.actor, t.ID); err != nil {
+					s.broken(w, r, "record a look at a private task", err)
+					return bot.Task{}, false
+				}
 			}
 			return t, true
 		}

@@ -104,7 +104,10 @@ func server(t *testing.T, c *core, change func(*Options)) *httptest.Server {
 	o := Options{
 		Tasks: c, Intake: c, Blobs: c, Policy: c, Log: slog.New(slog.DiscardHandler), MaxInput: 1000, MaxInputs: 2,
 		Changed: func() <-chan struct{} { return make(chan struct{}) },
-		Viewed:  func(_ context.Context, v bot.Actor, task string) { c.viewed = append(c.viewed, v.ID+" "+task) },
+		Viewed: func(_ context.Context, v bot.Actor, task string) error {
+			c.viewed = append(c.viewed, v.ID+" "+task)
+			return nil
+		},
 	}
 	change(&o)
 	s, err := New(o)
