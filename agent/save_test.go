@@ -119,12 +119,13 @@ print("of plan", df["amount"].sum() / 1500)`)
 
 func TestSaveOfARunnableSkill(t *testing.T) {
 	s := newSaving(t)
-	task := s.task("01A", "profile this: amount by region", s.input("sales.csv", []byte("region,amount\nnorth,10\nsouth,30\nnorth,5\n")))
+	task := s.task("01A", "profile this: amount by region", s.input("sales.csv", []byte("region,amount,units\nnorth,10,1\nsouth,30.5,\nnorth,,2\n")))
 	task.Event.Options.Skill = "csv-report"
-	if _, err := s.save(done(task, s.must(task)), "by-region", "slack:U1", false); err != nil {
-		t.Fatal(err)
+	got, err := s.save(done(task, s.must(task)), "by-region", "slack:U1", false)
+	if err != nil || len(got.Unperturbed) != 0 {
+		t.Fatalf("%+v, %v", got, err)
 	}
-	o := s.runSaved("01B", "by-region", "other.csv", "region,amount\nnorth,100\nsouth,32\n")
+	o := s.runSaved("01B", "by-region", "other.csv", "region,amount,units\nnorth,100,1\nsouth,32,2\n")
 	if o.State != bot.TaskDone || !strings.Contains(o.Message, "132") {
 		t.Errorf("%s: %s", o.State, o.Message)
 	}

@@ -60,7 +60,8 @@ func New(o NewOptions) (string, error) {
 		if !o.Runnable && (strings.HasPrefix(to, "scripts/") || strings.HasPrefix(to, evalsDir+"/")) {
 			return nil
 		}
-		return writeSkeleton(root, path.Join(o.Name, to), name, data)
+		// Named so, it is no skill of this repository's own.
+		return writeSkeleton(root, path.Join(o.Name, strings.TrimSuffix(to, ".tmpl")), name, data)
 	})
 	if err != nil {
 		return "", fmt.Errorf("write skill: %w", err)
@@ -68,13 +69,13 @@ func New(o NewOptions) (string, error) {
 	return filepath.Join(o.Dir, o.Name), nil
 }
 
-// writeSkeleton writes one file of the skeleton; only SKILL.md is a template.
+// writeSkeleton writes one file of the skeleton; those named .tmpl are templates.
 func writeSkeleton(root *os.Root, to, from string, data any) error {
 	content, err := skeleton.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	if path.Base(to) == manifest {
+	if path.Ext(from) == ".tmpl" {
 		page, err := template.New(manifest).Parse(string(content))
 		if err != nil {
 			return err

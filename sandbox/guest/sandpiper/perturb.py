@@ -33,19 +33,22 @@ def emit(folder: str = "/workspace/in", out: str = "/workspace/out") -> list[str
 
 def perturbed(table: Any, seed: int = 7) -> Any:
     """A DataFrame like ``table`` with other figures."""
+    import pandas
+
     rng = random.Random(seed)
     rows = [i for i in range(len(table)) if rng.random() >= _LEFT_OUT or len(table) < 5]
     if len(rows) == len(table) and len(table) > 1:
         rows.pop(rng.randrange(len(rows)))
     changed = table.iloc[rows].copy()
-    factors = [rng.uniform(1.1, 1.9) for _ in rows]
+    factors = pandas.Series([rng.uniform(1.1, 1.9) for _ in rows], index=changed.index)
     for column in changed.columns:
         values = changed[column]
         kind = str(values.dtype).lower()
         if kind.startswith("int"):
-            changed[column] = [v if v != v else int(round(v * f)) for v, f in zip(values, factors, strict=True)]
+            # Through nullable floats, so that what is missing stays missing.
+            changed[column] = (values.astype("Float64") * factors).round().astype("Int64")
         elif kind.startswith("float"):
-            changed[column] = [v * f for v, f in zip(values, factors, strict=True)]
+            changed[column] = values * factors
     return changed
 
 
