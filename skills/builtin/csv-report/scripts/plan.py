@@ -91,6 +91,8 @@ def make(table: Table, request: str) -> Plan:
                 plan.date = decision.name
                 low, high = figures.low, figures.high
                 plan.period = asked_period(words) or _natural_period((high.replace(tzinfo=None) - low.replace(tzinfo=None)).total_seconds())
+                if decision.type == DATE and plan.period == "hour":  # dates without a time
+                    plan.period = "day"
     measures.sort(key=lambda m: m[0])
     groups.sort(key=lambda g: g[0])
     plan.measures = [m for _, m in measures]
