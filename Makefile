@@ -60,6 +60,7 @@ crash: ## kill the core 300 times, then the binary with its containers 300 times
 
 check: tools ## tidy, format, lint and known vulnerabilities; runs no tests
 	go mod tidy -diff
+	cd deploy/gvisor && go mod tidy -diff
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOLS)/golangci-lint run --allow-parallel-runners $(PACKAGES)
 	@TOOLS=$(TOOLS) .ci/vulncheck
