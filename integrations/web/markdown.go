@@ -24,7 +24,11 @@ func typedLinks(request string) []string { return urlForm.FindAllString(request,
 // reach out or lead away.
 func renderMarkdown(source string, live []string) template.HTML {
 	md := goldmark.New(
-		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList),
+		goldmark.WithExtensions(
+			// As an attribute: the policy of our pages lets no style through.
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+			extension.Strikethrough, extension.TaskList,
+		),
 		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(inert{live}, 100))),
 	)
 	var b bytes.Buffer

@@ -403,3 +403,10 @@ func TestLiveTellsOnlyThatSomethingChanged(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestTablesAreAlignedWithoutStyles(t *testing.T) {
+	got := string(renderMarkdown("| a | n |\n|---|---:|\n| x | 1 |\n", nil))
+	if !strings.Contains(got, `<td align="right">1</td>`) || strings.Contains(got, "style=") {
+		t.Errorf("%s", got)
+	}
+}
