@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -105,7 +106,7 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 	if err := a.openRunner(ctx, point); err != nil {
 		return nil, err
 	}
-	if err := a.openChannels(); err != nil {
+	if err := a.openChannels(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.openCore(point); err != nil {
@@ -156,7 +157,7 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 }
 
 // openChannels makes the ways back to people, and who may use them.
-func (a *app) openChannels() error {
+func (a *app) openChannels(ctx context.Context) error {
 	channel, err := console.New(console.Options{Blobs: a.blobs, Records: a.store, Clock: systemClock{}})
 	if err != nil {
 		return err
@@ -167,8 +168,33 @@ func (a *app) openChannels() error {
 			return err
 		}
 	}
+	if err := a.holdBack(ctx); err != nil {
+		return err
+	}
 	a.policy, err = policyOf(a.loaded)
 	return err
+}
+
+// holdBack leaves the console's tasks of an earlier life to a later one where
+// this process is a passing one and no engine answers: begun now, they would
+// only fail. A server waits for its engine instead.
+func (a *app) holdBack(ctx context.Context) error {
+	if a.serves {
+		return nil
+	}
+	open, err := a.store.Open(ctx)
+	if err != nil {
+		return fmt.Errorf("look for tasks of an earlier life: %w", err)
+	}
+	open = slices.DeleteFunc(open, func(t bot.Task) bool {
+		return t.State == bot.TaskWaiting || t.Event.Origin.Adapter != console.Name
+	})
+	if len(open) == 0 || a.boxes.Reachable(ctx) {
+		return nil
+	}
+	a.log.Warn("tasks of an earlier life wait for the container engine: start it, then any command finishes them", "tasks", len(open))
+	delete(a.channels, console.Name)
+	return nil
 }
 
 // openCore makes what stands between them.

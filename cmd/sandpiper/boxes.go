@@ -51,10 +51,54 @@ func newBoxes(options boxesOptions) *boxes { return &boxes{boxesOptions: options
 // *bot.TaskError, for the task cannot be done without.
 func (b *boxes) Lease(ctx context.Context, options sandbox.LeaseOptions) (agent.Session, error) {
 	opened, err := b.open(ctx)
+	if b.warm {
+		opened, err = b.await(ctx, opened, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return agent.Sessions(opened).Lease(ctx, options)
+}
+
+// How long a server waits for an engine that is not up yet, as after a reboot,
+// before it fails a task for the lack of it; and how often it looks.
+const (
+	engineWait  = 15 * time.Minute
+	engineAgain = 2 * time.Second
+)
+
+// await tries again to connect while no engine answers. Somebody at a console
+// is told at once instead; a server's tasks were accepted and are owed.
+func (b *boxes) await(ctx context.Context, opened *sandbox.Sandbox, err error) (*sandbox.Sandbox, error) {
+	var missing *sandbox.Error
+	if !errors.As(err, &missing) || missing.Verdict != sandbox.Engine {
+		return opened, err
+	}
+	b.log.WarnContext(ctx, "a task waits for the container engine", "error", err)
+	end := time.NewTimer(engineWait)
+	defer end.Stop()
+	again := time.NewTicker(engineAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-end.C:
+			return nil, err
+		case <-again.C:
+		}
+		if opened, err = b.open(ctx); !errors.As(err, &missing) || missing.Verdict != sandbox.Engine {
+			return opened, err
+		}
+	}
+}
+
+// Reachable reports whether an engine answers. Where what an earlier life left
+// behind was looked for already, that is known.
+func (b *boxes) Reachable(ctx context.Context) bool {
+	var missing *sandbox.Error
+	_, err := b.open(ctx)
+	return !errors.As(err, &missing) || missing.Verdict != sandbox.Engine
 }
 
 // open returns the connected sandbox.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,7 +143,13 @@ func (s *shownTask) outcome(line func(label, format string, args ...any)) {
 	for _, file := range o.Files {
 		line("file", "%s  %s  %s  sha256 %s", file.Name, file.MediaType, term.Bytes(file.Size), file.Blob)
 	}
-	for _, file := range o.Undelivered {
+	undelivered := o.Undelivered
+	for _, d := range s.Deliveries {
+		if d.Receipt != nil {
+			undelivered = append(slices.Clip(undelivered), d.Receipt.Undelivered...)
+		}
+	}
+	for _, file := range undelivered {
 		line("undelivered", "%s: %s", file.Name, file.Reason)
 	}
 	p := o.Provenance
