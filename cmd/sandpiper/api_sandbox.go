@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
 )
@@ -30,8 +31,10 @@ type execResult struct {
 	Stderr   string          `json:"stderr"`
 	Seconds  float64         `json:"seconds"`
 	Files    []execFile      `json:"files"`
-	Hint     string          `json:"hint,omitempty"`
-	Detail   string          `json:"detail,omitempty"`
+	// Skipped are files that were made and not collected, with the reason.
+	Skipped []bot.Undelivered `json:"skipped"`
+	Hint    string            `json:"hint,omitempty"`
+	Detail  string            `json:"detail,omitempty"`
 }
 
 type execFile struct {
@@ -74,7 +77,7 @@ func (a *app) exec(ctx context.Context, in execution) (_ *execResult, err error)
 	}
 	shown := &execResult{
 		Verdict: result.Verdict, ExitCode: result.ExitCode, Stdout: whole(result.Stdout), Stderr: whole(result.Stderr),
-		Seconds: result.Wall.Seconds(), Files: []execFile{}, Hint: result.Hint, Detail: result.Detail,
+		Seconds: result.Wall.Seconds(), Files: []execFile{}, Skipped: []bot.Undelivered{}, Hint: result.Hint, Detail: result.Detail,
 	}
 	collected, err := session.Collect(ctx, sandbox.CollectOptions{Store: func(_ string, _ int64, content io.Reader) error {
 		_, err := io.Copy(io.Discard, content)
@@ -83,6 +86,9 @@ func (a *app) exec(ctx context.Context, in execution) (_ *execResult, err error)
 	if err == nil { // a verdict that ended the session leaves nothing to collect
 		for _, file := range collected.Files {
 			shown.Files = append(shown.Files, execFile{Name: file.Name, Type: file.MediaType, Size: file.Size, SHA256: file.SHA256})
+		}
+		for _, file := range collected.Skipped {
+			shown.Skipped = append(shown.Skipped, bot.Undelivered{Name: file.Name, Reason: file.Reason})
 		}
 	}
 	return shown, nil

@@ -189,6 +189,9 @@ func (c *sandboxExecCmd) show(e *env, result *execResult) error {
 		for _, file := range result.Files {
 			fmt.Fprintf(e.err, "sandpiper: made %s (%s)\n", term.Line(file.Name), term.Bytes(file.Size))
 		}
+		for _, file := range result.Skipped {
+			fmt.Fprintf(e.err, "sandpiper: left %s behind: %s\n", term.Line(file.Name), term.Line(file.Reason))
+		}
 		if result.Verdict != sandbox.OK {
 			fmt.Fprintf(e.err, "sandpiper: verdict %s after %.2f s; %s\n", result.Verdict, result.Seconds, term.Line(result.Hint))
 		}
