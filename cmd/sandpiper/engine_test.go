@@ -144,7 +144,7 @@ func (p *process) wait() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(3 * time.Minute):
+	case <-time.After(6 * time.Minute):
 		p.t.Fatalf("%v does not end; stderr:\n%s", p.Args, p.err.String())
 	}
 	return p.ProcessState.ExitCode()
@@ -178,9 +178,9 @@ func (h *home) read(p *process, v any) {
 // eventually waits for a condition.
 func (h *home) eventually(what string, holds func() bool) {
 	h.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !holds(); {
+	for deadline := time.Now().Add(5 * time.Minute); !holds(); {
 		if time.Now().After(deadline) {
-			h.t.Fatalf("%s: not within two minutes", what)
+			h.t.Fatalf("%s: not within five minutes", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

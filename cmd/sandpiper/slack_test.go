@@ -79,7 +79,7 @@ func (s *slackHome) ask(d slacktest.Delivery) (root string) {
 // files.
 func (s *slackHome) answered(root string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute)
 	defer cancel()
 	count := func() (progress, answers, files int) {
 		for _, m := range s.ws.Replies(s.channel, root) {
