@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docker/docker/api/types/build"
@@ -23,6 +25,7 @@ const (
 	suite      = "trixie"
 
 	registryAnswers = 20 * time.Second // for the first sign of a pull
+	bootstrapEnds   = time.Minute      // for mmdebstrap to clean up when it is stopped
 )
 
 // BuildOptions say how the sandbox's image is made.
@@ -103,20 +106,37 @@ func Import(ctx context.Context, options ImportOptions) (Built, error) {
 		return Built{}, err
 	}
 	defer b.engine.Close()
-	loaded, err := b.engine.ImageLoad(ctx, options.Tar)
+	return b.load(ctx, options.Tar)
+}
+
+// load hands the engine a saved image. That an image of our name is there
+// afterwards says nothing, it may have been before: the engine must have
+// named it.
+func (b *builder) load(ctx context.Context, packed io.Reader) (Built, error) {
+	name := ImageName()
+	loaded, err := b.engine.ImageLoad(ctx, packed)
 	if err != nil {
-		return Built{}, &Error{Verdict: Image, Message: "the engine cannot load the image", Hint: "save it with: docker save " + ImageName(), Err: err}
+		return Built{}, &Error{Verdict: Image, Message: "the engine cannot load the image", Hint: "save it with: docker save " + name, Err: err}
 	}
 	defer loaded.Body.Close()
-	if _, err := b.follow(loaded.Body); err != nil {
-		return Built{}, &Error{Verdict: Image, Message: "the engine cannot load the image", Err: err}
+	named := false
+	tell := b.report
+	b.report = func(line string) {
+		named = named || line == "Loaded image: "+name
+		tell(line)
 	}
-	state, err := inspectImage(ctx, b.engine, ImageName(), "")
-	if err != nil {
+	if _, err := b.follow(loaded.Body); err != nil {
+		return Built{}, &Error{Verdict: Image, Message: "the engine cannot load the image", Hint: "save it with: docker save " + name, Err: err}
+	}
+	if !named {
 		return Built{}, &Error{
-			Verdict: Image, Message: "the file holds another image than " + ImageName(),
-			Hint: "build it with this version of sandpiper on a machine with a mirror, and save it with: docker save " + ImageName(), Err: err,
+			Verdict: Image, Message: "the file does not hold the image " + name,
+			Hint: "build it with this version of sandpiper on a machine with a mirror, and save it with: docker save " + name,
 		}
+	}
+	state, err := inspectImage(ctx, b.engine, name, "")
+	if err != nil {
+		return Built{}, err
 	}
 	return built(state, "imported", false), nil
 }
@@ -198,40 +218,83 @@ func (r *touchReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bootstrap makes the base from a Debian mirror, without any registry.
+// bootstrap makes the base from a Debian mirror, without any registry. The
+// engine gets it only when it is whole: half a base under our name would spoil
+// every build that finds it.
 func (b *builder) bootstrap(ctx context.Context) error {
 	tool, err := b.mmdebstrap(ctx)
 	if err != nil {
 		return err
 	}
-	b.say("making %s with mmdebstrap; this takes about half a minute", ownBase)
-	var said bytes.Buffer
-	command := exec.CommandContext(ctx, tool, "--variant=apt", "--quiet", suite, "-")
-	command.Stderr = &said
-	output, err := command.StdoutPipe()
+	folder, err := os.MkdirTemp("", "sandpiper-base-")
 	if err != nil {
-		return fmt.Errorf("run mmdebstrap: %w", err)
+		return fmt.Errorf("make base: %w", err)
 	}
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("run mmdebstrap: %w", err)
+	defer os.RemoveAll(folder)
+	whole := filepath.Join(folder, "base.tar")
+	b.say("making %s with mmdebstrap; this takes about half a minute", ownBase)
+	said := &saidLines{report: b.report}
+	command := exec.CommandContext(ctx, tool, "--variant=apt", suite, whole)
+	command.Stdout, command.Stderr = said, said
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // it unmounts and removes its folder
+	command.WaitDelay = bootstrapEnds
+	if err := command.Run(); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
+		failure := &Error{Verdict: Image, Message: "mmdebstrap could not make the base", Err: err}
+		if len(said.last) > 0 {
+			failure.Hint = "it said: " + printable(strings.Join(said.last, "; "), 400)
+		}
+		return failure
 	}
-	body, importErr := b.engine.ImageImport(ctx, image.ImportSource{Source: output, SourceName: "-"}, ownBase, image.ImportOptions{
+	return b.importBase(ctx, whole)
+}
+
+// importBase gives the engine a base that was made, under our name.
+func (b *builder) importBase(ctx context.Context, path string) error {
+	packed, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("import base: %w", err)
+	}
+	defer packed.Close()
+	body, err := b.engine.ImageImport(ctx, image.ImportSource{Source: packed, SourceName: "-"}, ownBase, image.ImportOptions{
 		Message: "Debian " + suite + " made with mmdebstrap", Changes: []string{`CMD ["bash"]`},
 	})
-	if importErr == nil {
-		_, importErr = b.follow(body)
-		body.Close()
+	if err == nil {
+		defer body.Close()
+		_, err = b.follow(body)
 	}
-	if err := command.Wait(); err != nil {
-		return &Error{
-			Verdict: Image, Message: "mmdebstrap could not make the base",
-			Hint: "it said: " + printable(lastLines(said.String(), 5), 400), Err: err,
-		}
-	}
-	if importErr != nil {
-		return &Error{Verdict: Engine, Message: "the engine cannot import the base", Err: importErr}
+	if err != nil {
+		return &Error{Verdict: Engine, Message: "the engine cannot import the base", Err: err}
 	}
 	return nil
+}
+
+// saidLines tells what mmdebstrap says, line by line, and keeps the last
+// complaints for the case that it fails.
+type saidLines struct {
+	report func(line string)
+	part   []byte
+	last   []string
+}
+
+func (s *saidLines) Write(p []byte) (int, error) {
+	s.part = append(s.part, p...)
+	for {
+		line, rest, found := bytes.Cut(s.part, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		s.part = rest
+		text := printable(strings.TrimSpace(string(line)), 200)
+		if text == "" {
+			continue
+		}
+		s.report(text)
+		if !strings.HasPrefix(text, "I: ") {
+			s.last = append(s.last[max(0, len(s.last)-4):], text)
+		}
+	}
 }
 
 // mmdebstrap finds the tool, or installs it where we may.
