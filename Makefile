@@ -44,10 +44,12 @@ bench: image ## times and rates beside `docker run --rm` and other floors, on th
 soak: ## 500 tasks with cancels, limits and restarts of a private engine (root)
 	SANDPIPER_SOAK=500 go test -count=1 -timeout 120m -v -run TestSoak ./sandbox
 
-fuzz: ## half a minute for each fuzz test of the guest's protocol, and of what GitHub and models send
-	@for f in FuzzHost FuzzFrame FuzzCleaner FuzzUnsafeName FuzzGuest; do go test ./sandbox -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s || exit 1; done
-	@for f in FuzzWebhook FuzzRead; do go test ./integrations/github -run '^$$' -fuzz "^$$f\$$" -fuzztime 30s || exit 1; done
-	go test ./integrations/github/inert -run '^$$' -fuzz FuzzMarkdown -fuzztime 30s
+# Counts, for a run that a time ends may fail by go.dev/issue/75804 alone (mended in Go 1.27).
+fuzz: ## a few minutes of fuzzing: the guest's protocol, and what GitHub and models send
+	@for f in FuzzHost FuzzFrame FuzzCleaner FuzzUnsafeName; do go test ./sandbox -run '^$$' -fuzz "^$$f\$$" -fuzztime 200000x || exit 1; done
+	go test ./sandbox -run '^$$' -fuzz '^FuzzGuest$$' -fuzztime 50x
+	@for f in FuzzWebhook FuzzRead; do go test ./integrations/github -run '^$$' -fuzz "^$$f\$$" -fuzztime 200000x || exit 1; done
+	go test ./integrations/github/inert -run '^$$' -fuzz FuzzMarkdown -fuzztime 200000x
 
 gvisor: ## build bin/runsc, gVisor's runtime, and say how to register it
 	@mkdir -p bin
