@@ -20,7 +20,7 @@ const leastCases = 340
 // /workspace/cases.
 func intakeSession(t testing.TB) *sandbox.Session {
 	t.Helper()
-	box := sandboxtest.New(t, sandbox.Options{Limits: sandbox.Limits{Wall: 5 * time.Minute, CPU: 5 * time.Minute}})
+	box := sandboxtest.New(t, sandbox.Options{Limits: sandbox.Limits{Wall: 20 * time.Minute, CPU: 15 * time.Minute}})
 	session, err := box.Lease(t.Context(), sandbox.LeaseOptions{Task: "intake"})
 	if err != nil {
 		t.Fatalf("lease: %v", err)
