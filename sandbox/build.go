@@ -114,6 +114,7 @@ func Import(ctx context.Context, options ImportOptions) (Built, error) {
 // named it.
 func (b *builder) load(ctx context.Context, packed io.Reader) (Built, error) {
 	name := ImageName()
+	b.say("loading the image; this takes a minute or two")
 	loaded, err := b.engine.ImageLoad(ctx, packed)
 	if err != nil {
 		return Built{}, &Error{Verdict: Image, Message: "the engine cannot load the image", Hint: "save it with: docker save " + name, Err: err}
