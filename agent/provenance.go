@@ -52,5 +52,8 @@ func (t *task) provenance() bot.Provenance {
 	}
 	p.Skills = skills
 	p.Proof = append(json.RawMessage(nil), p.Proof...)
+	if p.Model == "" {
+		p.Values = "" // nothing was sent to anybody
+	}
 	return p
 }

@@ -229,8 +229,14 @@ func (out *Outcome) text() string {
 		return out.Message
 	}
 	message := strings.TrimSpace(out.Message)
-	if e := out.Error; e != nil && !strings.Contains(message, e.Message) {
-		message = strings.TrimSpace(message + "\n\n" + strings.TrimSpace(e.Message+" "+e.Hint))
+	if e := out.Error; e != nil {
+		// What to do next is for people in a chat as for those on a console.
+		switch {
+		case !strings.Contains(message, e.Message):
+			message = strings.TrimSpace(message + "\n\n" + strings.TrimSpace(e.Message+" "+e.Hint))
+		case !strings.Contains(message, e.Hint):
+			message = strings.TrimSpace(message + "\n\n" + e.Hint)
+		}
 	}
 	if message != "" {
 		return message
