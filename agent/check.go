@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
@@ -160,7 +161,7 @@ func cleanLine(s string, most int) string {
 		s = string(runes[:most]) + "…"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '`' {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '`' {
 			return ' '
 		}
 		return r

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/sandbox"
 )
 
 // Describe tells one journaled step in a line or a few, as a part of the
@@ -97,7 +98,25 @@ func describeProgram(p bot.Program) string {
 	if len(p.Files) > 0 {
 		text += ", wrote " + cleanLine(strings.Join(p.Files, ", "), 200)
 	}
+	if p.Verdict == string(sandbox.OK) {
+		return text
+	}
+	for _, line := range lastLines(orText(strings.TrimSpace(p.Stderr), p.Stdout), 4) {
+		text += "\n    " + line
+	}
 	return text
+}
+
+// lastLines gives the last lines of a program's output that are not empty, at
+// most most of them, cut and without control characters.
+func lastLines(output string, most int) []string {
+	var lines []string
+	for line := range strings.Lines(output) {
+		if line = cleanLine(line, 200); strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-most):]
 }
 
 func describeNote(note noteData) string {
@@ -109,7 +128,10 @@ func describeNote(note noteData) string {
 	case noteShared:
 		return fmt.Sprintf("parted the budget among %d helpers", len(note.Shares))
 	case noteSkill:
-		return "chose the skill " + cleanLine(note.Skill, 60)
+		if len(note.Matched) > 0 {
+			return "chose the skill " + cleanLine(note.Skill, 60) + ", because the request says " + cleanLine(strings.Join(note.Matched, ", "), 120)
+		}
+		return "took the skill " + cleanLine(note.Skill, 60)
 	case noteEnded:
 		return "ended: " + orText(cleanLine(note.Text, 200), "with text as its answer")
 	case noteArtifacts:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 // numbers of profiles. It is guarded by its task's mu.
 type proofs struct {
 	outputs []string
+	// codes are the programs themselves, and the arguments of calls that read
+	// files: what they do not name, they did not use.
+	codes []string
 	// cells are texts of the inputs that hold digits: a number that only
 	// stands in such a text proves nothing.
 	cells  []string
@@ -66,6 +70,7 @@ var rowsLine = regexp.MustCompile(`(?m)^\s*ROWS\s+(.{1,200}?)\s+used=(\d{1,15})(
 // that used most, in whatever order they came.
 func (p *proofs) program(agent string, prog bot.Program) {
 	p.outputs = append(p.outputs, prog.Stdout)
+	p.codes = append(p.codes, prog.Code)
 	for _, m := range rowsLine.FindAllStringSubmatch(prog.Stdout, -1) {
 		name := strings.TrimPrefix(strings.TrimPrefix(m[1], "/workspace/"), "in/")
 		r := rowsUsed{lead: agent == lead}
@@ -141,7 +146,26 @@ func (t *task) evidence() *figures.Evidence {
 	return e
 }
 
-// restsOn is the answer's last line: files, rows used, rows left out.
+// turn remembers what a model's calls read by themselves.
+func (p *proofs) turn(turn turnData) {
+	for _, c := range turn.Calls {
+		var args readArgs
+		if c.Name == "read_file_content" && json.Unmarshal(c.Arguments, &args) == nil && args.As != "profile" {
+			p.codes = append(p.codes, args.File)
+		}
+	}
+}
+
+// wholeFolder matches programs that take files without naming them.
+var wholeFolder = regexp.MustCompile(`\b(glob|rglob|listdir|iterdir|scandir|readdir|readdirSync|ls)\b|/workspace/in\b/?[^/\w]|\bin/\*|os\.walk|sandpiper\.request`)
+
+// uses reports whether one of codes uses a file.
+func uses(codes []string, name string) bool {
+	return slices.ContainsFunc(codes, func(c string) bool { return strings.Contains(c, name) || wholeFolder.MatchString(c) })
+}
+
+// restsOn is the answer's last line: files, rows used, rows left out. A file
+// that no program and no call named was seen by its profile alone.
 func (l *loop) restsOn() string {
 	t := l.t
 	t.mu.Lock()
@@ -151,6 +175,14 @@ func (l *loop) restsOn() string {
 		total[f.Name] = f.Rows
 		for _, s := range f.Sheets {
 			total[f.Name] += s.Rows
+		}
+	}
+	codes := slices.Clone(t.proofs.codes)
+	if l.made() { // it may go on from what programs of earlier tasks left
+		for _, e := range l.w.log {
+			if e.program != nil {
+				codes = append(codes, e.program.Code)
+			}
 		}
 	}
 	var parts []string
@@ -179,6 +211,12 @@ func (l *loop) restsOn() string {
 			facts = append(facts, left)
 		}
 		text := code(name)
+		if !counted && !uses(codes, name) {
+			if _, ok := total[name]; !ok {
+				return
+			}
+			text = fmt.Sprintf(t.words.ProfileOf, text)
+		}
 		if len(facts) > 0 {
 			text += " (" + strings.Join(facts, ", ") + ")"
 		}

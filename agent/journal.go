@@ -122,6 +122,8 @@ type noteData struct {
 	Refusal string `json:"refusal,omitempty"`
 	Skill   string `json:"skill,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Matched are the request's words that a noteSkill was chosen by.
+	Matched []string `json:"matched,omitempty"`
 	spent
 }
 

@@ -319,7 +319,8 @@ func (l *loop) answerText(ctx context.Context, text string) error {
 }
 
 // worked reports whether text without finish is a whole answer: the plan is
-// done, and the model either used a tool well or said the same twice.
+// done, and the model either used a tool well or, where no files came with the
+// request, said the same twice.
 func (l *loop) worked() bool {
 	for _, item := range l.todo {
 		if !item.Done {
@@ -328,6 +329,9 @@ func (l *loop) worked() bool {
 	}
 	texts := map[string]int{}
 	for _, m := range l.messages {
+		if l.depth == 0 && len(l.t.run.Task.Inputs) > 0 {
+			break
+		}
 		if m.Role == RoleAssistant && len(m.Calls) == 0 {
 			texts[m.Content]++
 			if texts[m.Content] > 1 {

@@ -148,15 +148,26 @@ func (a *Agent) makeReport(r SaveRequest) (saved.Report, int, error) {
 	return report, source.Version, nil
 }
 
-// withoutRestsOn is a task whose answer lacks the line that says what it rests
-// on: that line is written anew for each answer.
+// withoutRestsOn is a task whose answer lacks the lines that say what it rests
+// on and why its skill was chosen: they are written anew for each answer.
 func withoutRestsOn(t bot.Task) bot.Task {
 	outcome := *t.Outcome
-	if at := strings.LastIndex(outcome.Message, "\n\n*"+textsFor(t.Event.Text).BasedOn+": "); at >= 0 {
+	words := textsFor(t.Event.Text)
+	outcome.Message = withoutChoice(outcome.Message, words)
+	if at := strings.LastIndex(outcome.Message, "\n\n*"+words.BasedOn+": "); at >= 0 {
 		outcome.Message = outcome.Message[:at]
 	}
 	t.Outcome = &outcome
 	return t
+}
+
+// withoutChoice cuts the last line off that says why a skill was chosen.
+func withoutChoice(message string, words texts) string {
+	at := strings.LastIndex(message, "\n\n*"+words.ChosenSkill+": ")
+	if at < 0 || strings.Contains(message[at+2:], "\n") {
+		return message
+	}
+	return message[:at]
 }
 
 // file is an input by content instead of by blob.

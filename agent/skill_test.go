@@ -112,7 +112,7 @@ func TestResumeAfterEachStep(t *testing.T) {
 		_, err := w.runOn(t.Context(), j, task)
 		j.failAt = 0
 		o := w.must(task)
-		if strings.TrimSpace(o.Message) != "done" || len(o.Files) != 1 {
+		if o.Message != "done\n\n*Skill: `totals`, because the request says “total”*" || len(o.Files) != 1 {
 			t.Fatalf("cut at %d: %q, files %v", cut, o.Message, names(o))
 		}
 		if err == nil {
@@ -142,6 +142,10 @@ func TestSkillEndings(t *testing.T) {
 			kind := ""
 			if o.Error != nil {
 				kind = o.Error.Kind
+			}
+			steps := w.steps("01A")
+			if told := agent.Describe(steps[len(steps)-1]); name == "fails" && !strings.HasSuffix(told, "\n    ValueError: no") {
+				t.Errorf("the story lacks the error: %s", told)
 			}
 			if kind != tc.kind || !strings.Contains(o.Message, tc.message) {
 				t.Errorf("kind %q, message %q", kind, o.Message)

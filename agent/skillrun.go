@@ -20,7 +20,7 @@ import (
 func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 	name := t.run.Task.Event.Options.Skill
 	if name == "" {
-		name = recordedSkill(steps)
+		name, t.matched = recordedSkill(steps)
 	}
 	if name != "" {
 		skill, err := t.skills().Get(name)
@@ -43,6 +43,7 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 	}
 	choice := t.skills().Choose(t.run.Task.Event.Text, inputs)
 	if choice.Skill.Name != "" && !choice.Unsure {
+		t.matched = choice.Matched
 		return choice.Skill, nil
 	}
 	hint := t.words.NoModelHint
@@ -54,23 +55,45 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 		hint += " " + fmt.Sprintf(t.words.SkillsThatFit, strings.Join(names, ", "))
 	}
 	message := t.words.NoModel
-	if choice.Why != "" {
+	if choice.Why != "" && t.words.Language == "en" { // that sentence is English
 		message += " " + choice.Why
 	}
 	return skills.Skill{}, &bot.TaskError{Kind: "model", Message: message, Hint: hint}
 }
 
-// recordedSkill names the runnable skill that an earlier life began.
-func recordedSkill(steps []bot.Step) string {
+// recordedSkill names the runnable skill that an earlier life began, and the
+// request's words that it was chosen by.
+func recordedSkill(steps []bot.Step) (name string, matched []string) {
 	for _, step := range steps {
 		if step.Kind != bot.StepNote || step.Agent != lead {
 			continue
 		}
 		if note, err := readStep[noteData](step); err == nil && note.Kind == noteSkill {
-			return note.Skill
+			return note.Skill, note.Matched
 		}
 	}
-	return ""
+	return "", nil
+}
+
+// choiceLine is the answer's last line where the skill was chosen by the
+// request's words: which one, and why. It is empty where the person named it.
+func (t *task) choiceLine(skill skills.Skill) string {
+	if t.run.Task.Event.Options.Skill != "" || len(t.matched) == 0 {
+		return ""
+	}
+	return "*" + t.words.ChosenSkill + ": " + code(skill.Name) + t.because() + "*"
+}
+
+// because tells the words that a skill was chosen by; empty where it was named.
+func (t *task) because() string {
+	if len(t.matched) == 0 {
+		return ""
+	}
+	var quoted []string
+	for _, word := range t.matched {
+		quoted = append(quoted, "“"+cleanLine(word, 40)+"”")
+	}
+	return fmt.Sprintf(t.words.ChosenBecause, strings.Join(quoted, ", "))
 }
 
 // request is what a runnable skill reads as request.json.
@@ -113,7 +136,11 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 	if strings.TrimSpace(message) == "" {
 		message = fmt.Sprintf(t.words.NoAnswer, code(skill.Name))
 	}
-	return t.outcome(message, result, nil), nil
+	o := t.outcome(message, result, nil)
+	if line := t.choiceLine(skill); line != "" {
+		o.Message += "\n\n" + line
+	}
+	return o, nil
 }
 
 // runSkillProgram runs the skill's program and stores what it left.
@@ -122,8 +149,8 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 	if err != nil {
 		return stored{}, err
 	}
-	if recordedSkill(steps) == "" {
-		note := noteData{Kind: noteSkill, Skill: skill.Name, Version: skill.Version, Text: string(asked), spent: t.spent(0)}
+	if name, _ := recordedSkill(steps); name == "" {
+		note := noteData{Kind: noteSkill, Skill: skill.Name, Matched: t.matched, Version: skill.Version, Text: string(asked), spent: t.spent(0)}
 		if _, err := t.record(ctx, bot.StepNote, lead, note); err != nil {
 			return stored{}, err
 		}
@@ -145,7 +172,7 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 	if err := w.putText(ctx, "workspace/.sandpiper/request.json", asked); err != nil {
 		return stored{}, err
 	}
-	t.report(fmt.Sprintf(t.words.RunningSkill, skill.Name), nil)
+	t.report(fmt.Sprintf(t.words.RunningSkill, skill.Name)+t.because(), nil)
 	t.spare = t.prepare(ctx)
 	defer t.spare.end(t)
 	program := bot.Program{Language: string(sandbox.Python), Code: skillCode(skill), Title: skill.Name}
@@ -232,7 +259,7 @@ func (t *task) previous(ctx context.Context) (*previous, error) {
 		if task.Outcome == nil || task.Outcome.State != bot.TaskDone {
 			continue
 		}
-		p := &previous{Task: task.ID, Request: task.Event.Text, Answer: task.Outcome.Message}
+		p := &previous{Task: task.ID, Request: task.Event.Text, Answer: withoutChoice(task.Outcome.Message, textsFor(task.Event.Text))}
 		if !task.Ended.IsZero() {
 			p.Ended = task.Ended.UTC().Format(time.RFC3339)
 		}

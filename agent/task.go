@@ -20,6 +20,8 @@ type task struct {
 	budget *budget
 	image  string // image id that the task's first session had
 
+	matched []string // the request's words that the skill was chosen by; none when it was named
+
 	spare *spare // for the check of files; nil when none was prepared
 
 	began  time.Time
@@ -103,6 +105,7 @@ func (t *task) account(step bot.Step) error {
 		}
 		t.budget.bookTurn(turn.Usage, turn.CostUSD)
 		t.from.turn(turn)
+		t.proofs.turn(turn)
 	case bot.StepProgram:
 		p, err := readStep[bot.Program](step)
 		if err != nil {

@@ -39,9 +39,12 @@ type texts struct {
 	SkillNeedsModel   string `json:"skill_needs_model"`
 	SkillFailed       string `json:"skill_failed"`
 	SkillFailedHint   string `json:"skill_failed_hint"`
+	ChosenSkill       string `json:"chosen_skill"`
+	ChosenBecause     string `json:"chosen_because"`
 	NoAnswer          string `json:"no_answer"`
 	Done              string `json:"done"`
 	BasedOn           string `json:"based_on"`
+	ProfileOf         string `json:"profile_of"`
 	Rows              string `json:"rows"`
 	RowsUsed          string `json:"rows_used"`
 	RowsUsedOnly      string `json:"rows_used_only"`
@@ -50,6 +53,7 @@ type texts struct {
 	Unproven          string `json:"unproven"`
 	UnprovenMark      string `json:"unproven_mark"`
 	MissingFile       string `json:"missing_file"`
+	OutsideFile       string `json:"outside_file"`
 	Partial           string `json:"partial"`
 	PartialDone       string `json:"partial_done"`
 	PartialOpen       string `json:"partial_open"`

@@ -5,6 +5,8 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -94,10 +96,32 @@ func (t *tool) run(ctx context.Context, l *loop, call Call) (observation, error)
 	if err := json.Unmarshal(call.Arguments, &value); err != nil {
 		return failed("The arguments are no JSON: send a JSON object."), nil
 	}
+	if t.textual(value) {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return observation{}, fmt.Errorf("write arguments of %s: %w", t.spec.Name, err)
+		}
+		call.Arguments = raw
+	}
 	if err := t.schema.Validate(value); err != nil {
 		return failed("The arguments do not fit the schema of %s: %s. Correct them and call it again.", t.spec.Name, cleanLine(err.Error(), 300)), nil
 	}
 	return t.call(ctx, l, call.Arguments)
+}
+
+// textual writes whole numbers as text where the schema asks for text, since
+// models name an item by its number; it reports whether it changed any.
+func (t *tool) textual(value any) bool {
+	args, ok := value.(map[string]any)
+	changed := false
+	for name, property := range t.schema.Schema().Properties {
+		n, number := args[name].(float64)
+		if ok && number && property.Type == "string" && len(property.Enum) == 0 && n == math.Trunc(n) {
+			args[name] = strconv.FormatFloat(n, 'f', -1, 64)
+			changed = true
+		}
+	}
+	return changed
 }
 
 // allTools makes the tools in the order in which models see them.

@@ -30,7 +30,8 @@ func finishTool() (*tool, error) {
 func (l *loop) finish(args finishArgs) observation {
 	unproven := l.unproven(args.Message)
 	absent := l.absentFiles(args)
-	if (len(unproven) > 0 || len(absent) > 0) && !l.mended {
+	outside := l.outsideFiles(args.Files)
+	if len(unproven)+len(absent)+len(outside) > 0 && !l.mended {
 		var b strings.Builder
 		b.WriteString("Not sent yet. Mend this and call finish again:\n")
 		if len(unproven) > 0 {
@@ -38,6 +39,9 @@ func (l *loop) finish(args finishArgs) observation {
 		}
 		if len(absent) > 0 {
 			b.WriteString("- These files are named but do not exist in /workspace/out: " + strings.Join(absent, ", ") + ". Make them or do not name them.\n")
+		}
+		if len(outside) > 0 {
+			b.WriteString("- These files do not lie in /workspace/out, from where alone files are delivered: " + strings.Join(outside, ", ") + ". Copy them to /workspace/out or do not list them.\n")
 		}
 		o := failed("%s", strings.TrimRight(b.String(), "\n"))
 		o.Mend = true
@@ -51,6 +55,9 @@ func (l *loop) finish(args finishArgs) observation {
 		end.Message = l.t.marked(args.Message, unproven)
 		for _, name := range absent {
 			end.Message += "\n\n" + fmt.Sprintf(l.t.words.MissingFile, code(name))
+		}
+		for _, name := range outside {
+			end.Message += "\n\n" + fmt.Sprintf(l.t.words.OutsideFile, code(name))
 		}
 		end.Message += "\n\n" + l.restsOn()
 	}
@@ -131,6 +138,42 @@ func (l *loop) absentFiles(args finishArgs) []string {
 		}
 	}
 	return absent
+}
+
+// outsideFiles gives the listed files that exist, but not in /workspace/out:
+// inputs, what helpers gave, and what programs wrote elsewhere.
+func (l *loop) outsideFiles(listed []string) []string {
+	out, elsewhere := map[string]bool{}, map[string]bool{}
+	sort := func(name string) {
+		name = strings.TrimPrefix(path.Clean(name), "/workspace/")
+		if strings.HasPrefix(name, "out/") {
+			out[path.Base(name)] = true
+			return
+		}
+		elsewhere[path.Base(name)] = true
+	}
+	for _, in := range l.w.inputs {
+		sort("in/" + in.Name)
+	}
+	for _, e := range l.w.log {
+		for _, f := range e.puts {
+			sort(f.Name)
+		}
+		if e.program == nil {
+			continue
+		}
+		for _, f := range e.program.Files {
+			sort(f)
+		}
+	}
+	var outside []string
+	for _, name := range listed {
+		base := path.Base(path.Clean(name))
+		if elsewhere[base] && !out[base] && !slices.Contains(outside, cleanLine(name, 120)) {
+			outside = append(outside, cleanLine(name, 120))
+		}
+	}
+	return outside
 }
 
 func keys(m map[string]bool) []string {

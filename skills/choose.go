@@ -33,6 +33,8 @@ type Choice struct {
 	Skill Skill
 	// Why is one sentence for the person: why this one, or why none.
 	Why string
+	// Matched are the request's words that speak for Skill.
+	Matched []string
 	// Unsure asks the person to pick one of Candidates (with --skill).
 	Unsure bool
 	// Candidates are the runnable skills that take these inputs, best first.
@@ -98,7 +100,7 @@ func (c *Catalogue) Choose(request string, inputs []Input) Choice {
 		choice.Unsure = true
 		choice.Why = fmt.Sprintf("%s and %s fit the request equally well.", fits[0].skill.Name, fits[1].skill.Name)
 	default:
-		choice.Skill = fits[0].skill
+		choice.Skill, choice.Matched = fits[0].skill, fits[0].matched
 		choice.Why = fmt.Sprintf("%s fits best: the request says %s%s.", fits[0].skill.Name, quoteAll(fits[0].matched), inputsPhrase(inputs))
 	}
 	return choice

@@ -22,6 +22,9 @@ type errStream struct{ said string }
 
 func (e *errStream) Error() string { return "the server reported an error in the middle of its answer" }
 
+// serverHint is what to look at where a server answers, but not well.
+const serverHint = "Check the model's server and its log, and model.base_url (OPENAI_BASE_URL); model.fallbacks names models that take over."
+
 // windowSize finds the context's size in what servers say.
 var windowSize = regexp.MustCompile(`(?:maximum context length is|n_ctx["': =]+|context (?:size|window|length) (?:of|is)) ?(\d{3,8})`)
 
@@ -55,8 +58,9 @@ func (c *Client) classify(ctx context.Context, err error, d *doer) *agent.ModelE
 		out.Hint = "Check OPENAI_BASE_URL: it must be the complete base, for most servers ending in /v1."
 	case errors.Is(err, errTooLarge):
 		out.Kind, out.Message = agent.ModelProtocol, errTooLarge.Error()
+		out.Hint = serverHint
 	case errors.Is(err, errFirstToken), errors.Is(err, errTurn), errors.Is(err, errBroken), stream != nil:
-		out.Message = err.Error()
+		out.Message, out.Hint = err.Error(), serverHint
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		out.Kind, out.Message = agent.ModelDenied, fmt.Sprintf("the model's server refused the key (%d)", status)
 		out.Hint = "Check OPENAI_API_KEY and that it may use this model."
@@ -68,11 +72,12 @@ func (c *Client) classify(ctx context.Context, err error, d *doer) *agent.ModelE
 		out.Hint = "Its rate limit or quota is used up; try again later."
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
 		out.Message = fmt.Sprintf("the model's server failed (%d)", status)
+		out.Hint = serverHint
 	case status >= 300:
 		out.Kind, out.Message = agent.ModelBadRequest, fmt.Sprintf("the model's server refused the request (%d)", status)
 		out.Hint = "The server may not support tools; try another model."
 	case refused != nil:
-		out.Message = (&errStream{}).Error()
+		out.Message, out.Hint = (&errStream{}).Error(), serverHint
 	default:
 		out.Message = "the model's server at " + c.host + " does not answer"
 		out.Hint = "Check OPENAI_BASE_URL and that the server runs."

@@ -1,0 +1,44 @@
+package agent_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sandpiper-bot/sandpiper/agent/modeltest"
+	"github.com/sandpiper-bot/sandpiper/bot"
+)
+
+// TestTextOnFiles: text alone, said again and again, is no whole answer to a
+// request with files; where no tool was used well, it is partial.
+func TestTextOnFiles(t *testing.T) {
+	w, _ := loopWorld(t, modeltest.Script{Answer: func(modeltest.Request) modeltest.Turn { return modeltest.Say("lorem ipsum") }})
+	if o := w.must(w.task("01A", "sum it up", w.input("sales.csv", []byte(sales)))); !o.Partial || o.State != bot.TaskDone {
+		t.Errorf("state %s, partial %v: %s", o.State, o.Partial, o.Message)
+	}
+}
+
+// TestItemByNumber: a whole number stands for an item as its text does.
+func TestItemByNumber(t *testing.T) {
+	w, srv := loopWorld(t, lead(
+		modeltest.Do("create_todo_list", args{"items": []string{"Look", "Write"}}),
+		modeltest.Do("complete_todo", args{"item": 1}), modeltest.Do("finish", args{"message": "Fine."})))
+	w.must(w.task("01A", "go"))
+	if last := srv.Requests()[2].Text(); !strings.Contains(last, "1. [x] Look") {
+		t.Errorf("got %s", last)
+	}
+}
+
+// TestFilesElsewhere: a listed file that lies outside the folder of results is
+// given back once, then named in the answer.
+func TestFilesElsewhere(t *testing.T) {
+	for _, listed := range []string{"/workspace/in/sales.csv", "../in/sales.csv", "/workspace/out/../in/sales.csv"} {
+		w, srv := loopWorld(t, lead(modeltest.Do("finish", args{"message": "Fine.", "files": []string{listed}})))
+		o := w.must(w.task("01A", "go", w.input("sales.csv", []byte(sales))))
+		if n := len(srv.Requests()); n != 2 || !strings.Contains(srv.Requests()[1].Text(), "Copy them to /workspace/out") {
+			t.Errorf("%s: %d turns, the last %s", listed, n, srv.Requests()[n-1].Text())
+		}
+		if !strings.Contains(o.Message, "is not delivered") {
+			t.Errorf("%s: got %s", listed, o.Message)
+		}
+	}
+}
