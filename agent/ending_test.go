@@ -42,3 +42,24 @@ func TestFilesElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestRestsOn: a file that no program names was seen by its profile alone, and
+// the answer does not claim more.
+func TestRestsOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script modeltest.Script
+		want   string
+	}{
+		"profile alone": {lead(modeltest.Do("finish", args{"message": "Fine."})), "*Based on: profile of `sales.csv` (3 rows)*"},
+		"named":         {lead(run("print(open('in/sales.csv').readline())"), modeltest.Do("finish", args{"message": "Fine."})), "*Based on: `sales.csv` (3 rows)*"},
+		"whole folder":  {lead(run("import os\nprint(os.listdir('in'))"), modeltest.Do("finish", args{"message": "Fine."})), "*Based on: `sales.csv` (3 rows)*"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.model(modeltest.Start(t, tc.script))
+			if o := w.must(w.task("01A", "go", w.input("sales.csv", []byte(sales)))); !strings.HasSuffix(o.Message, tc.want) {
+				t.Errorf("got %s", o.Message)
+			}
+		})
+	}
+}

@@ -183,6 +183,7 @@ func TestFaults(t *testing.T) {
 		{"connection reset", times(1, modeltest.Fault{Kind: modeltest.FaultReset}), "", 2},
 		{"no first token", times(1, modeltest.Fault{Kind: modeltest.FaultHang}), "", 2},
 		{"a stall in the middle", times(1, modeltest.Fault{Kind: modeltest.FaultStall}), "", 2},
+		{"half a stream for ever", times(9, modeltest.Fault{Kind: modeltest.FaultHalf}), agent.ModelUnavailable, 4},
 		{"HTML for ever", times(9, modeltest.Fault{Kind: modeltest.FaultHTML}), agent.ModelProtocol, 4},
 		{"HTML once", times(1, modeltest.Fault{Kind: modeltest.FaultHTML}), "", 2},
 		{"401", times(9, status(401, "")), agent.ModelDenied, 1},
@@ -211,6 +212,9 @@ func TestFaults(t *testing.T) {
 				}
 				if err != nil && strings.Contains(err.Error(), "secret") {
 					t.Errorf("remote text in %q", err)
+				}
+				if tc.kind != "" && tc.kind != agent.ModelContext && failed.Hint == "" {
+					t.Errorf("%q says nothing of what to do", err)
 				}
 				if tc.kind == agent.ModelContext && failed.Window != 0 && failed.Window != 8192 {
 					t.Errorf("window %d", failed.Window)
