@@ -248,10 +248,11 @@ def lines(
         axes.plot(x, frame.iloc[:, n].to_numpy(dtype=float), color="#CFCFCF", linewidth=0.9, zorder=1)
     for order, n in enumerate(named):
         y = frame.iloc[:, n].to_numpy(dtype=float)
-        few = numpy.isfinite(y).sum() <= 40
+        there = numpy.isfinite(y)  # joined over what exists, so that no lone point is lost
+        few = there.sum() <= 40
         axes.plot(
-            x,
-            y,
+            numpy.asarray(x)[there],
+            y[there],
             color=_colour(order),
             linestyle=DASHES[order],
             linewidth=2.0 if len(frame) <= 400 else 1.1,

@@ -105,6 +105,13 @@ def main() -> None:
             )
         )
     _timing(subject, found, dice, say)
+    if not found.times and not found.cases and not found.examples[0]:
+        refuse(
+            say.pick(
+                "Nothing could be checked: give type hints or generate(n, random) for the timing, and cases (JSON or CSV), docstring examples or a reference function for the results.",
+                "Проверить нечего: для времени нужны аннотации типов или generate(n, random), для результатов — случаи (JSON или CSV), примеры в docstring или функция-эталон.",
+            )
+        )
     _write(subject, found, say)
 
 

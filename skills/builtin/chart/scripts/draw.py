@@ -179,8 +179,7 @@ class Artist:
             made = self.values.groupby(start).agg(self.how).to_frame(self.what)
         else:
             made = self.values.groupby([start, self._names(by)]).agg(self.how).unstack()
-        made = made.reindex(span)
-        return made.fillna(0.0) if self.adds else made
+        return made.reindex(span)  # a period without rows is a gap, not a zero
 
     def _title(self, *by: str) -> str:
         named = [clean(b).replace("_", " ") for b in by if b]
@@ -200,16 +199,19 @@ class Artist:
         by = self.wish.dimensions[0] if self.wish.dimensions else ""
         data = self._over_time(by)
         title = self._title(by, self._grain_word())
-        whole = self._over_time() if by else data
-        line = whole.iloc[:, 0].dropna()
+        line = data.stack().dropna()
         high, low = line.idxmax(), line.idxmin()
         sentence = (
             self.say.pick("Greatest: ", "Наибольшее: ")
-            + f"{self.say.number(line[high])} ({self._when(high)}); "
+            + f"{self.say.number(line[high])} ({self._place(high, by)}); "
             + self.say.pick("least: ", "наименьшее: ")
-            + f"{self.say.number(line[low])} ({self._when(low)})."
+            + f"{self.say.number(line[low])} ({self._place(low, by)})."
         )
         return Drawn(charts.lines(data, title=title, value=self.what, language=self.say.language), title, sentence)
+
+    def _place(self, at: tuple[pandas.Timestamp, str], by: str) -> str:
+        """Where a drawn point stands: its period, and its line where there are several."""
+        return f"{escape(at[1])}, {self._when(at[0])}" if by else self._when(at[0])
 
     def _when(self, moment: pandas.Timestamp) -> str:
         return (
@@ -263,7 +265,7 @@ class Artist:
             return Drawn(
                 charts.columns(data, title=title, value=self.what, language=self.say.language),
                 title,
-                self._extremes(data.sum(axis=1).rename(index=self._when)),
+                self._extremes(data.sum(axis=1, min_count=1).dropna().rename(index=self._when)),
             )
         by = self._dimension()
         data = self._grouped(by)

@@ -295,6 +295,12 @@ def _shown(value: object, say: Speech) -> str:
     return clean(str(value), 60)
 
 
+def _whole(value: object) -> object:
+    """A whole float as the integer it was: a column with a gap holds 5 as 5.0."""
+    fits = isinstance(value, (float, numpy.floating)) and abs(value) < 1e15
+    return int(value) if fits and value == int(value) else value
+
+
 def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame, say: Speech) -> None:
     cells = d.cells.rename(
         columns={
@@ -332,7 +338,7 @@ def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame,
                 ),
                 sheet=say.pick("Sums", "Суммы"),
             )
-    rows = [d.added.assign(change="added"), d.gone.assign(change="gone")]
+    rows = [f.astype("object").assign(change=how) for f, how in ((d.added, "added"), (d.gone, "gone"))]
     flat = (
         pandas.concat([r for r in rows if len(r)], ignore_index=True)
         if any(len(r) for r in rows)
@@ -349,6 +355,7 @@ def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame,
             }
         )
         flat = pandas.concat([listed, flat], ignore_index=True)
+    flat = pandas.DataFrame({c: pandas.Series(map(_whole, flat[c]), index=flat.index, dtype="object") for c in flat.columns})
     excel.csv_file(flat[["change"] + [c for c in flat.columns if c != "change"]], f"{OUT}/changes.csv")
 
 

@@ -63,9 +63,7 @@ def _by_period(result: Analysis, frame: pandas.DataFrame, values: pandas.Series,
     full = pandas.period_range(table.index.min(), table.index.max(), freq=_FREQUENCIES[plan.period])
     if len(full) <= 3 * len(table) + 10:
         table = table.reindex(full)
-        table["rows"] = table["rows"].fillna(0).astype("int64")
-        if how == "sum":
-            table["value"] = table["value"].fillna(0.0)
+        table["rows"] = table["rows"].fillna(0).astype("int64")  # a period without rows is a gap: its value stays missing
     table.insert(1, "change", table["value"].pct_change(fill_method=None).replace([numpy.inf, -numpy.inf], numpy.nan))
     result.periods = table
     if result.groups:
@@ -143,10 +141,10 @@ class _Findings:
             return []
         found = []
         for group in crossing.columns[:12]:
-            absent = crossing.index[crossing[group].isna()]
+            absent = crossing.index[crossing[group].isna() & crossing.notna().any(axis=1)]
             if 0 < len(absent) <= max(1, 0.1 * len(crossing)):
                 shown = s.listed([when(p, s) for p in absent[:3]])
-                found.append(s.pick(f"**{code(group)} has no rows** in {shown}, and some in every other {unit_name(self.plan.period, s)}.",
+                found.append(s.pick(f"**{code(group)} has no rows** in {shown}, and some in every other {unit_name(self.plan.period, s)} that has any.",
                                     f"**{code(group)}: нет строк** за {shown}, хотя за остальные периоды есть."))
         return found[:3]
 
@@ -156,7 +154,7 @@ class _Findings:
         if crossing is None or whole is None or self.how != "sum" or len(whole) < 6:
             return []
         third = max(2, min(len(whole) // 3, 8))
-        rows = crossing.reindex(whole.index).fillna(0.0)
+        rows = crossing.reindex(whole.index)
         early, late = rows.iloc[:third].median(), rows.iloc[-third:].median()
         found = []
         for group in rows.columns[:12]:

@@ -243,8 +243,13 @@ def markdown_table(head: list[str], rows: list[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     if text.startswith("**") and text.endswith("**"):
-        return text
-    return code(text) if text else ""
+        return _piped(text)
+    return _piped(code(text)) if text else ""
+
+
+def _piped(text: str) -> str:
+    """A cell whose pipes end no cell: a table is cut at them even inside code spans."""
+    return text.replace("|", "\\|")
 
 
 def _columns(table: Table, speech: Speech, brief: bool) -> str:
@@ -258,7 +263,7 @@ def _columns(table: Table, speech: Speech, brief: bool) -> str:
             speech.number(profile["missing"], 0), speech.number(profile["distinct"], 0), _holds(profile, table, i, speech),
         ])  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|:---|:---|---:|---:|:---|"]
-    lines += ["| " + " | ".join([_cell(r[0]), *r[1:]]) + " |" for r in rows]
+    lines += ["| " + " | ".join([_cell(r[0]), *map(_piped, r[1:])]) + " |" for r in rows]
     text = "\n".join(lines)
     if len(table.decisions) > limit:
         more = len(table.decisions) - limit

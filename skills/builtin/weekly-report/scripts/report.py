@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy
@@ -254,18 +255,19 @@ def _unusual(p: Periods) -> list[str]:
 
 
 def _runs(p: Periods) -> list[str]:
-    """Groups that went the same way four times in a row up to the newest complete period."""
+    """Groups that went the same way at least four times in a row up to the newest complete period."""
     say, found = p.speech, []
     whole = p.grid[p.complete.to_numpy()]
     for name in whole.columns:
-        steps = numpy.sign(whole[name].diff().dropna().to_numpy()[-4:])
-        if len(steps) == 4 and abs(steps.sum()) == 4:
-            up = steps[0] > 0
-            change = whole[name].iloc[-1] / whole[name].iloc[-5] - 1 if whole[name].iloc[-5] else float("nan")
+        steps = numpy.sign(whole[name].diff().dropna().to_numpy())[::-1]
+        n = sum(1 for _ in itertools.takewhile(lambda step: step == steps[0] != 0, steps))
+        if n >= 4:
+            up, before = steps[0] > 0, whole[name].iloc[-1 - n]
+            change = whole[name].iloc[-1] / before - 1 if before else float("nan")
             found.append(
                 say.pick(
-                    f"**{escape(name)}** has {'risen' if up else 'fallen'} four times in a row ({say.percent(change, sign=True)} in all).",
-                    f"**{escape(name)}**: четыре {'роста' if up else 'падения'} подряд (всего {say.percent(change, sign=True)}).",
+                    f"**{escape(name)}** has {'risen' if up else 'fallen'} {n} times in a row ({say.percent(change, sign=True)} in all).",
+                    f"**{escape(name)}**: {'рост' if up else 'падение'} {say.count(n, 'раз', 'раза', 'раз')} подряд (всего {say.percent(change, sign=True)}).",
                 )
             )
     return found[:2]
