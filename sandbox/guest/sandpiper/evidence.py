@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import dates, missing, numbers
+from .flat import Counted
 
 # Distinct texts that are kept per column, with their counts, before the column
 # is said to be "wide" and only the frequent ones are kept.
@@ -35,6 +36,7 @@ _BOOLEANS = (
 )
 TRUE = frozenset({"true", "yes", "y", "t", "да", "ja", "oui", "是", "はい"})
 _PADDED = re.compile(r"^[^\S\n]|[^\S\n]$", re.MULTILINE)
+_BLANK = re.compile(r"[^\S\n]")
 _COMPACT = re.compile(r"(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\n)+", re.ASCII)
 # What a number or a date can begin with; the rest is not tried.
 _CANDIDATE = re.compile(
@@ -89,13 +91,13 @@ class Evidence:
     def add(self, cells: Sequence[str]) -> None:
         """Take one chunk of the column's cells, in the order of rows."""
         self.cells += len(cells)
-        fresh = Counter(cells)
+        fresh = cells.counts if isinstance(cells, Counted) else Counter(cells)
         self._take_missing(fresh)
         if not fresh:
             return
         joined = "\n".join(fresh) + "\n"
         if not self._take_plain(fresh, joined):
-            if _PADDED.search(joined):
+            if _BLANK.search(joined) and _PADDED.search(joined):
                 fresh = self._strip(fresh)
             self._classify(fresh)
         self._count(fresh)

@@ -35,8 +35,8 @@ class Figures:
     strays: Counter[str] = field(default_factory=Counter)
     distinct: int = 0
     parts: list[float] = field(default_factory=list)
-    sample: list[float] = field(default_factory=list)  # distinct values, for quantiles
-    weights: list[int] = field(default_factory=list)  # how often each occurs
+    sample: list[numpy.ndarray] = field(default_factory=list)  # distinct values, for quantiles
+    weights: list[numpy.ndarray] = field(default_factory=list)  # how often each occurs
 
     def mean(self) -> float | None:
         return tidy(self.sum / self.values) if self.values else None
@@ -64,30 +64,58 @@ def gather(figures: Figures, counts: Mapping[str, int], decision: Decision, fact
 
 
 def _numbers(figures: Figures, counts: Mapping[str, int], decision: Decision, facts: set[str]) -> None:
-    times = list(counts.values())
-    quick = float if decision.marks == numbers.Marks() and facts <= {numbers.INT, numbers.DOT_DECIMAL} else None
-    if decision.type == INTEGER and quick:
-        quick = int
+    if decision.marks == numbers.Marks() and facts <= {numbers.INT, numbers.DOT_DECIMAL} and _plain_numbers(figures, counts, decision):
+        return
     try:
-        values = list(map(quick or decision.convert, counts))  # type: ignore[arg-type]
+        values, times = list(map(decision.convert, counts)), list(counts.values())  # type: ignore[arg-type]
     except ValueError:
         values, times = _sift(figures, counts, decision)
     if not values:
         return
     figures.values += sum(times)
-    weighted = values if max(times) == 1 else list(map(operator.mul, values, times))
+    _sum(figures, decision, values if max(times) == 1 else list(map(operator.mul, values, times)))
+    _range(figures, min(values), max(values))
+    figures.distinct += len(set(values))
+    _keep(figures, numpy.array(values, dtype=float), numpy.array(times))
+
+
+def _plain_numbers(figures: Figures, counts: Mapping[str, int], decision: Decision) -> bool:
+    """Take numbers as programs write them, all at once; False where one is not."""
+    whole = decision.type == INTEGER
+    times = numpy.fromiter(counts.values(), numpy.int64, len(counts))
+    try:
+        values = numpy.fromiter(map(int if whole else float, counts), numpy.int64 if whole else numpy.float64, len(counts))
+    except (ValueError, OverflowError):
+        return False
+    low, high, cells = values.min().item(), values.max().item(), int(times.sum())
+    if max(-low, high) * cells >= 1 << 63 if whole else not numpy.isfinite(values).all():
+        return False
+    figures.values += cells
+    _sum(figures, decision, [int((values * times).sum())] if whole else (values * times).tolist())
+    _range(figures, low, high)
+    ordered = numpy.sort(values)
+    figures.distinct += 1 + int(numpy.count_nonzero(ordered[1:] != ordered[:-1]))
+    _keep(figures, values.astype(float), times)
+    return True
+
+
+def _sum(figures: Figures, decision: Decision, weighted: list[Any]) -> None:
     if decision.type == INTEGER:
         figures.sum += sum(weighted)
     else:
         figures.parts.append(math.fsum(weighted))
         figures.sum = tidy(math.fsum(figures.parts))
-    low, high = min(values), max(values)
+
+
+def _range(figures: Figures, low: Any, high: Any) -> None:
     figures.low = low if figures.low is None else min(figures.low, low)
     figures.high = high if figures.high is None else max(figures.high, high)
-    figures.distinct += len(set(values))
-    if len(figures.sample) < _SAMPLE:
-        figures.sample.extend(values)
-        figures.weights.extend(times)
+
+
+def _keep(figures: Figures, values: numpy.ndarray, times: numpy.ndarray) -> None:
+    if sum(map(len, figures.sample)) < _SAMPLE:
+        figures.sample.append(values)
+        figures.weights.append(times)
 
 
 def _sift(figures: Figures, counts: Mapping[str, int], decision: Decision) -> tuple[list[Any], list[int]]:
@@ -119,7 +147,7 @@ def instant(value: datetime) -> datetime:
 
 def quantiles(values: numpy.ndarray, weights: numpy.ndarray, *shares: float) -> list[float]:
     """Quantiles of weighted values, each a value that occurs."""
-    order = numpy.argsort(values, kind="stable")
+    order = numpy.argsort(values)
     passed = numpy.cumsum(weights[order])
     places = numpy.searchsorted(passed, [s * (passed[-1] - 1) for s in shares], side="right")
     return [float(values[order[min(p, len(order) - 1)]]) for p in places]
@@ -169,7 +197,7 @@ def _remark_numbers(column: Evidence, decision: Decision, figures: Figures, say:
                 return
     if decision.identifier or figures.values < 12 or figures.distinct < 6:
         return
-    values, weights = numpy.array(figures.sample, dtype=float), numpy.array(figures.weights)
+    values, weights = numpy.concatenate(figures.sample), numpy.concatenate(figures.weights)
     lower, median, upper = quantiles(values, weights, 0.25, 0.5, 0.75)
     spread = max(upper - lower, abs(median) * 0.05, 1e-12)
     for side, value in (("greatest", figures.high), ("least", figures.low)):

@@ -14,10 +14,9 @@ from itertools import islice
 
 from . import layout as layouts
 from . import totals
+from .flat import Block, Flat
 from .notes import Note
 from .words import clean
-
-Block = list[Sequence[str]]
 
 BLOCK_CELLS = 800_000
 MAX_COLUMNS = 16_384  # as many as a spreadsheet has
@@ -42,24 +41,6 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Flat:
-    """A rectangle of cells in memory, row after row."""
-
-    cells: list[str]
-    width: int
-
-    def __len__(self) -> int:
-        return len(self.cells) // self.width
-
-    def row(self, i: int) -> list[str]:
-        return self.cells[i * self.width : (i + 1) * self.width]
-
-    def rows(self) -> Iterator[list[str]]:
-        """Its rows, one by one."""
-        return (self.row(i) for i in range(len(self)))
-
-
-@dataclass(slots=True)
 class Grid:
     """A source of rows with its layout found."""
 
@@ -73,9 +54,12 @@ class Grid:
     def names(self) -> list[str]:
         return [self.layout.names[j] for j in self.keep]
 
-    def blocks(self, tally: Tally) -> Iterator[Block]:
-        """Blocks of columns, each column a sequence of cells' texts."""
-        blocks = self._flat_blocks(tally, self.flat) if self.flat is not None else self._row_blocks(tally)
+    def blocks(self, tally: Tally, *, counted: bool = False) -> Iterator[Block]:
+        """Blocks of columns, each column a sequence of cells' texts.
+
+        With ``counted`` a column may be a ``Counted``, for who wants its counts.
+        """
+        blocks = self._flat_blocks(tally, self.flat, counted=counted) if self.flat is not None else self._row_blocks(tally)
         for block in blocks:
             if block and len(block[0]):
                 tally.blocks += 1
@@ -103,14 +87,14 @@ class Grid:
             if last:
                 return
 
-    def _flat_blocks(self, tally: Tally, flat: Flat) -> Iterator[Block]:
-        size, width, first, end = self._block_rows(), flat.width, self.layout.first, len(flat)
-        sample = [flat.row(i) for i in range(first, min(end, first + 200))]
-        end -= self._footer(sample, [flat.row(i) for i in range(max(first, end - _TAIL), end)], tally)
-        for start in range(first, end, size):
-            stop = min(end, start + size)
-            block: Block = [flat.cells[start * width + j : stop * width : width] for j in range(width)]
-            yield self._clean(block, tally, last=stop == end)
+    def _flat_blocks(self, tally: Tally, flat: Flat, *, counted: bool) -> Iterator[Block]:
+        size, first = self._block_rows(), self.layout.first
+        below = len(flat) - first
+        sample = list(islice(flat.rows(), first, first + 200))
+        left = below - self._footer(sample, flat.tail(min(_TAIL, below)), tally)
+        for part in flat.blocks(first, below - left, size):
+            left -= size
+            yield self._clean(part.counted() if counted else part.columns(), tally, last=left <= 0)
 
     def _block_rows(self) -> int:
         return max(50, BLOCK_CELLS // max(1, self.layout.width))

@@ -45,8 +45,9 @@ _DECIMAL_FACT = {",": COMMA_DECIMAL, ".": DOT_DECIMAL}
 _OPEN_FACT = {",": COMMA_OPEN, ".": DOT_OPEN}
 _ALIKE = str.maketrans({c: " " for c in _SPACES} | {"’": "'", "_": "'"})
 
-# Fast paths over many texts at once, joined by newlines.
-PLAIN_DECIMALS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?\n)+", re.ASCII)
+# Fast paths over many texts at once, joined by newlines. Nothing in them is ever
+# tried twice, so they are possessive: without a way back to keep, they are faster.
+PLAIN_DECIMALS = re.compile(r"(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d++)?+\n)++", re.ASCII)
 # Among those: what cannot be thousands, and what could be.
 SURE_DECIMAL = re.compile(r"^-?(?:0|\d{4,})\.\d|\.(?:\d{1,2}|\d{4,})$", re.ASCII | re.MULTILINE)
 OPEN_DECIMAL = re.compile(r"^-?[1-9]\d{0,2}\.\d{3}$", re.ASCII | re.MULTILINE)
@@ -62,7 +63,13 @@ def all_plain_integers(texts: Collection[str], joined: str) -> bool:
     """
     if "-" in joined:
         texts = [text.removeprefix("-") for text in texts]
-    return joined.isascii() and all(map(str.isdecimal, texts)) and max(map(len, texts)) <= EXACT_DIGITS and not _LEADING_ZERO.search(joined)
+    return joined.isascii() and all(map(str.isdecimal, texts)) and max(map(len, texts)) <= EXACT_DIGITS and not _leading_zero(joined)
+
+
+def _leading_zero(joined: str) -> bool:
+    # Most columns have no text that begins with 0: a plain search says so at once.
+    begins = joined.startswith(("0", "-0")) or "\n0" in joined or "\n-0" in joined
+    return begins and _LEADING_ZERO.search(joined) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,10 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 
+import numpy
+
 from . import charsets, dialect, grid
+from .flat import Flat
 from .notes import Note
 from .refusal import Refusal
 from .source import Source, from_bytes
@@ -79,7 +82,7 @@ def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect,
     return grid.open_grid(lambda: iter(kept), form.width)
 
 
-def _rectangle(text: str, form: dialect.Dialect) -> grid.Flat | None:
+def _rectangle(text: str, form: dialect.Dialect) -> Flat | None:
     """The cells of a text without quotes and with as many in each line; else None.
 
     That is what most programs write, and splitting it whole takes half the time.
@@ -90,10 +93,18 @@ def _rectangle(text: str, form: dialect.Dialect) -> grid.Flat | None:
     text = text.replace("\r\n", "\n").removesuffix("\n")
     if "\r" in text or "\n\n" in text:
         return None
-    counts = {line.count(mark) for line in text.split("\n")}
-    if len(counts) != 1 or counts == {0}:
-        return None
-    return grid.Flat(text.replace("\n", mark).split(mark), counts.pop() + 1)
+    width = _width(text, mark)
+    return Flat(text, mark, width) if width > 1 else None
+
+
+def _width(text: str, mark: str) -> int:
+    """How many cells each line of a text has; 0 where they differ."""
+    data = numpy.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=numpy.uint8)
+    breaks = numpy.append(numpy.flatnonzero((data == ord(mark)) | (data == ord("\n"))), len(data))
+    lines = text.count("\n") + 1
+    width, rest = divmod(len(breaks), lines)
+    ends = breaks[width - 1 : -1 : width]
+    return width if not rest and (data[ends] == ord("\n")).all() else 0
 
 
 def _kept(text: str, form: dialect.Dialect) -> list[list[str]]:

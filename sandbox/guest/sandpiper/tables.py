@@ -13,6 +13,7 @@ from . import decide, figures, grid
 from .decide import Decision
 from .evidence import KEEP_DISTINCT, Evidence
 from .figures import Figures
+from .flat import Block
 from .notes import Note
 from .refusal import Refusal
 from .words import clean
@@ -66,7 +67,7 @@ class Table:
         for column, native in zip(self.evidence, self.native, strict=False):
             column.native = native
         twins = _Twins()
-        for block in self.body.blocks(tally):
+        for block in self.body.blocks(tally, counted=True):
             twins.add(block)
             for column, cells in zip(self.evidence, block, strict=True):
                 column.add(cells)
@@ -144,7 +145,7 @@ class _Twins:
     """
 
     def __init__(self) -> None:
-        self._first: grid.Block | None = None
+        self._first: Block | None = None
         self._seen: set[int] = set()
         self._count = 0
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from . import numbers
+from .flat import Counted
 
 _HINTS = ("total", "sum", "итог", "всего", "gesamt", "合计", "总计", "合計", "総計", "小计", "小計", "σ", "razem", "suma", "totaal")
 _ASCII_HINTS = tuple(hint for hint in _HINTS if hint.isascii())
@@ -29,7 +30,7 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         return set()
     found: set[int] = set()
     for j, column in enumerate(columns[:_LABEL_COLUMNS]):
-        low = "\n".join(column if not column[0][:1].isdigit() else column[-_TAIL:]).lower()
+        low = "\n".join(_looked_at(column)).lower()
         if not any(hint in low for hint in (_ASCII_HINTS if low.isascii() else _HINTS)):
             continue
         labels = [i for i, cell in enumerate(column) if len(cell) < 60 and _LABEL.fullmatch(cell.strip())]
@@ -37,6 +38,13 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
             continue  # a brand, a product: a value like others
         found.update(i for i in labels if _confirmed(columns, i, j, found, last_block))
     return found
+
+
+def _looked_at(column: Sequence[str]) -> Iterable[str]:
+    """Where a label may be: in a column of numbers only at its end."""
+    if isinstance(column, Counted):
+        return column.tail(_TAIL) if next(iter(column.counts))[:1].isdigit() else column.counts
+    return column[-_TAIL:] if column[0][:1].isdigit() else column
 
 
 def _confirmed(columns: Sequence[Sequence[str]], row: int, label: int, found: set[int], last_block: bool) -> bool:
