@@ -64,7 +64,7 @@ check: tools ## tidy, format, lint and known vulnerabilities; runs no tests
 	go mod tidy -diff
 	cd deploy/gvisor && go mod tidy -diff
 	@out=$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofumpt:"; echo "$$out"; exit 1; }
-	$(TOOLS)/golangci-lint run --allow-parallel-runners $(PACKAGES)
+	GOLANGCI_LINT_CACHE=$(CURDIR)/bin/lint-cache $(TOOLS)/golangci-lint run --allow-parallel-runners $(PACKAGES)
 	@TOOLS=$(TOOLS) .ci/vulncheck
 
 tools:
