@@ -208,7 +208,13 @@ func (s *Sandbox) Close() error {
 	s.tasks.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
-	if err := s.sweep(ctx); err != nil {
+	err := s.sweep(ctx)
+	if err == nil && s.options.Sole {
+		// What the engine finished making for a life that was killed came
+		// after this one had looked at its start.
+		err = s.reap(ctx, true)
+	}
+	if err != nil {
 		s.log.Warn("containers may be left; the next start removes them", "error", err)
 	}
 	return s.engine.Close()
