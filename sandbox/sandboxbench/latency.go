@@ -11,10 +11,13 @@ import (
 	"github.com/sandpiper-bot/sandpiper/sandbox"
 )
 
-// goals are ratios to `docker run --rm` under runc.
-var goals = map[string]map[string]float64{
-	"runc warm":  {"a": 1.0 / 25, "b": 1.0 / 12, "c": 1.0 / 9},
-	"runsc warm": {"a": 1.0 / 3, "b": 1.0 / 3, "c": 1.0 / 4},
+// goalOf is the ratio to `docker run --rm` under runc that a way should reach
+// for a program; 0 where none is set.
+func goalOf(way, program string) float64 {
+	return map[string]map[string]float64{
+		"runc warm":  {"a": 1.0 / 25, "b": 1.0 / 12, "c": 1.0 / 9},
+		"runsc warm": {"a": 1.0 / 3, "b": 1.0 / 3, "c": 1.0 / 4},
+	}[way][program]
 }
 
 // way is one way of running a program.
@@ -136,7 +139,7 @@ func cell(base, w *way, program string) string {
 	}
 	ratio := float64(median(took)) / float64(median(wholes(base.took[program])))
 	text += fmt.Sprintf(" (1/%.1f", 1/ratio)
-	if goal := goals[w.name][program]; goal > 0 {
+	if goal := goalOf(w.name, program); goal > 0 {
 		text += fmt.Sprintf(", goal 1/%.0f: %s", 1/goal, met(ratio <= goal))
 	}
 	return text + ")"
