@@ -260,7 +260,35 @@ func (o *Orchestrator) retryCommand(ctx context.Context, event Event) (Ticket, e
 	if ok, why := o.mayTouch(ctx, event, task); !ok {
 		return o.reply(ctx, event, "", "That task is somebody else's. "+why)
 	}
-	return o.again(ctx, task, event.Key, event.Actor)
+	if task.Forgotten() {
+		return o.reply(ctx, event, "", goneRequest)
+	}
+	// Two people, or two clicks, are two events; what they want done again is one.
+	ticket, err := o.again(ctx, task, event.Key, event.Actor, "retry:"+task.ID)
+	if err != nil || !ticket.Duplicate || ticket.Task == "" {
+		return ticket, err
+	}
+	before, err := o.opts.Store.Task(ctx, ticket.Task)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return Ticket{}, fmt.Errorf("answer retry: %w", err)
+	case err == nil && before.Event.Key == event.Key:
+		return ticket, nil // this event, once more
+	case err == nil && !before.State.Final():
+		return o.reply(ctx, event, before.ID, "This is being done again already, as `"+before.ID+"`.")
+	case err == nil && event.Inline:
+		return o.reply(ctx, event, before.ID, "This was done again already, as `"+before.ID+"`. To repeat that one, say `retry "+before.ID+"`.")
+	}
+	return o.again(ctx, task, event.Key, event.Actor) // somebody wrote it, and knows
+}
+
+// goneRequest answers who wants a request done again that was deleted.
+const goneRequest = "The message of that request was deleted, and with it what it asked. Please ask anew."
+
+// Forgotten reports whether the message that made the task is gone, and with it
+// what it asked.
+func (t *Task) Forgotten() bool {
+	return t.Event.Source != "" && slices.Contains(t.Deleted, t.Event.Source)
 }
 
 // Retry makes a new task of an ended one: the same request and inputs, asked
@@ -276,11 +304,15 @@ func (o *Orchestrator) Retry(ctx context.Context, id string, actor Actor) (Ticke
 	if !task.State.Final() {
 		return Ticket{}, fmt.Errorf("retry task: it is %s: %w", task.State, ErrConflict)
 	}
+	if task.Forgotten() {
+		return Ticket{}, &TaskError{Kind: "input", Message: goneRequest}
+	}
 	return o.again(ctx, &task, "retry:"+o.opts.Store.NewID(o.now()), actor)
 }
 
-// again accepts an ended task's request once more under a new key.
-func (o *Orchestrator) again(ctx context.Context, task *Task, key string, actor Actor) (Ticket, error) {
+// again accepts an ended task's request once more under a new key; once claims
+// further ones.
+func (o *Orchestrator) again(ctx context.Context, task *Task, key string, actor Actor, once ...string) (Ticket, error) {
 	event := task.Event
 	event.Key, event.Received, event.Source = key, o.now(), ""
 	event.Actor = actor
@@ -294,7 +326,7 @@ func (o *Orchestrator) again(ctx context.Context, task *Task, key string, actor 
 	if refused != nil {
 		return o.refuse(ctx, event, *refused)
 	}
-	return o.newTask(ctx, event, decision)
+	return o.newTask(ctx, event, decision, once...)
 }
 
 // foreign accepts a command of another room as a task and starts it at once.

@@ -213,6 +213,75 @@ func TestRetryDoesTheSameAgain(t *testing.T) {
 	w.idle()
 }
 
+// TestRetryOnce presses for the same task again and again: from two people, two
+// happenings, while the retry runs and after it. One press, one task; what is
+// refused takes nothing away; what is written on purpose is done.
+func TestRetryOnce(t *testing.T) {
+	g := newGate()
+	w := newWorld(t, g.Run, func(o *bot.OrchestratorOptions) {
+		o.Policy = bot.Rules{
+			{Origin: "*", Actors: []string{"boss"}, May: []bot.Right{bot.MayAsk, bot.MayCancelOthers}},
+			{Origin: "*", Actors: []string{"*"}, May: []bot.Right{bot.MayAsk}},
+		}
+	})
+	first := w.ask("c1", "alice", "q")
+	<-g.started
+	g.open <- struct{}{}
+	w.settle(first)
+	press := func(actor string, inline bool) bot.Ticket {
+		t.Helper()
+		e := command("c1", actor, "retry")
+		e.Command.Task, e.Inline = first, inline
+		e.Key += "/press/" + w.store.NewID(e.Received)
+		ticket, err := w.Submit(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ticket
+	}
+	if got := press("bob", true); got.Task != "" || !strings.Contains(got.Reply, "somebody else's") {
+		t.Errorf("a stranger's press: %+v", got)
+	}
+	second := press("alice", true)
+	if second.Task == "" || second.Duplicate || second.Reply != "" {
+		t.Errorf("the first press: %+v", second)
+	}
+	<-g.started
+	for _, actor := range []string{"alice", "boss"} {
+		if got := press(actor, true); got.Task != second.Task || !strings.Contains(got.Reply, "being done again already") {
+			t.Errorf("%s's second press: %+v", actor, got)
+		}
+	}
+	g.open <- struct{}{}
+	w.settle(second.Task)
+	if got := press("alice", true); !strings.Contains(got.Reply, "`retry "+second.Task+"`") {
+		t.Errorf("a press after the retry: %+v", got)
+	}
+	third := press("alice", false)
+	if third.Duplicate || third.Task == second.Task {
+		t.Errorf("a retry written out: %+v", third)
+	}
+	<-g.started
+	g.open <- struct{}{}
+	w.settle(third.Task)
+	if tasks, err := w.Tasks(t.Context(), bot.TaskQuery{}); err != nil || len(tasks) != 3 {
+		t.Errorf("%d tasks, want 3 (%v)", len(tasks), err)
+	}
+
+	deleted := request("c1", "alice", "q")
+	deleted.Kind = bot.EventDelete
+	deleted.Key += "/deleted"
+	if _, err := w.Submit(t.Context(), deleted); err != nil {
+		t.Fatal(err)
+	}
+	if got := press("alice", true); got.Task != "" || !strings.Contains(got.Reply, "was deleted") {
+		t.Errorf("a retry of what was deleted: %+v", got)
+	}
+	if _, err := w.Retry(t.Context(), first, bot.Actor{ID: "alice"}); err == nil || !strings.Contains(err.Error(), "was deleted") {
+		t.Errorf("a retry of what was deleted: %v", err)
+	}
+}
+
 func TestCommandsOfOtherRooms(t *testing.T) {
 	var runs atomic.Int64
 	blocked := make(chan struct{})

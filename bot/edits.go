@@ -59,12 +59,7 @@ func (o *Orchestrator) deleted(ctx context.Context, event Event) (Ticket, error)
 		if err := o.owe(ctx, t.ID); err != nil {
 			return Ticket{}, fmt.Errorf("submit deletion: %w", err)
 		}
-		if t.Event.Source == event.Source && !t.State.Final() {
-			err := o.Cancel(ctx, t.ID, CancelRequest{By: event.Actor, Why: "its message was deleted"})
-			if err != nil {
-				return Ticket{}, err
-			}
-		}
+		// Before it is cancelled: whoever tells of the end knows why then.
 		updated, err := o.update(ctx, t.ID, func(t *Task, _ *Commit) error {
 			if slices.Contains(t.Deleted, event.Source) {
 				return errUnchanged
@@ -77,6 +72,14 @@ func (o *Orchestrator) deleted(ctx context.Context, event Event) (Ticket, error)
 		}
 		if err != nil {
 			return Ticket{}, fmt.Errorf("submit deletion: %w", err)
+		}
+		if updated.Event.Source == event.Source && !updated.State.Final() {
+			if err := o.Cancel(ctx, t.ID, CancelRequest{By: event.Actor, Why: "its message was deleted"}); err != nil {
+				return Ticket{}, err
+			}
+			if updated, err = o.opts.Store.Task(ctx, t.ID); err != nil && !errors.Is(err, ErrNotFound) {
+				return Ticket{}, fmt.Errorf("submit deletion: %w", err)
+			}
 		}
 		if updated.State.Final() {
 			if err := o.forget(ctx, t.ID); err != nil {

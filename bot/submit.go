@@ -54,8 +54,10 @@ func (o *Orchestrator) request(ctx context.Context, event Event) (Ticket, error)
 	return o.newTask(ctx, event, decision)
 }
 
-// newTask accepts a permitted event as a task of its own.
-func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decision) (Ticket, error) {
+// newTask accepts a permitted event as a task of its own. It claims the keys
+// given beside the event's: where one of them is claimed already, that task is
+// the ticket's.
+func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decision, keys ...string) (Ticket, error) {
 	if !event.Scheduled { // the owner's schedules are bounded where they are made
 		actor, conversation := event.Actor.ID, event.Origin.Conversation
 		if !o.queue.reserve(actor, conversation) {
@@ -63,7 +65,7 @@ func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decisi
 		}
 		defer o.queue.release(actor, conversation)
 	}
-	task, err := o.accept(ctx, event, decision)
+	task, err := o.accept(ctx, event, decision, keys...)
 	if claimed := (*ClaimedError)(nil); errors.As(err, &claimed) {
 		return o.twin(ctx, event, claimed)
 	}
@@ -97,8 +99,8 @@ func needed(event Event) Right {
 	return MayAsk
 }
 
-// accept commits event, key and task together.
-func (o *Orchestrator) accept(ctx context.Context, event Event, decision Decision) (Task, error) {
+// accept commits event, keys and task together.
+func (o *Orchestrator) accept(ctx context.Context, event Event, decision Decision, keys ...string) (Task, error) {
 	o.limitInputs(&event)
 	now := o.now()
 	task := Task{
@@ -113,7 +115,7 @@ func (o *Orchestrator) accept(ctx context.Context, event Event, decision Decisio
 		return task, err
 	}
 	done, err := o.commit(ctx, Commit{
-		Keys: []string{event.Key},
+		Keys: append([]string{event.Key}, keys...),
 		Task: &task,
 		Audit: []AuditEntry{
 			o.entry(AuditEvent, &task, map[string]any{"key": event.Key, "place": event.Origin.Place, "adapter": event.Origin.Adapter}),
