@@ -54,7 +54,7 @@ func (a *app) openSlack() error {
 	}
 	set := a.loaded.Slack
 	adapter, err := slack.New(slack.Options{
-		AppToken: secrets.SlackApp.Reveal(), BotToken: secrets.SlackBot.Reveal(), APIURL: a.loaded.Addresses.SlackAPI,
+		Tokens: a.slackTokens, APIURL: a.loaded.Addresses.SlackAPI,
 		Allow:  slack.Allow{Channels: set.Allow.Channels, Users: set.Allow.Users, Groups: set.Allow.Groups},
 		Guests: set.Guests, External: set.External, Catchup: set.Catchup.Std(), MaxInput: int64(a.loaded.Limits.Input),
 		Secret: a.identity.marker, Records: a.store, Blobs: a.blobs, Command: commandIn,
@@ -76,6 +76,12 @@ func (a *app) githubSecrets() github.Secrets {
 	return github.Secrets{
 		Webhook: s.GitHubWebhook.Reveal(), Previous: s.GitHubWebhookPrevious.Reveal(), Token: s.GitHubToken.Reveal(),
 	}
+}
+
+// slackTokens are read at each use, as githubSecrets are.
+func (a *app) slackTokens() slack.Tokens {
+	s := a.secrets.Load()
+	return slack.Tokens{App: s.SlackApp.Reveal(), Bot: s.SlackBot.Reveal()}
 }
 
 // openFetch adds the fetcher of links, where hosts are listed.

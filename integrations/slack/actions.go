@@ -33,6 +33,8 @@ type press struct {
 	User   string `json:"user,omitempty"` // who alone may press it
 	TS     string `json:"ts,omitempty"`   // the message it is about
 	Root   string `json:"root,omitempty"`
+	// Question is the delivery that a choice answers.
+	Question string `json:"question,omitempty"`
 }
 
 func button(label, action string, value press) *slack.ButtonBlockElement {
@@ -48,7 +50,7 @@ func choices(d bot.Delivery) *slack.ActionBlock {
 		if i == maxChoices || strings.TrimSpace(c) == "" {
 			break
 		}
-		elements = append(elements, button(c, fmt.Sprint(actionChoice, i), press{Task: d.Task, Choice: render.Cut(c, maxChoice), User: at.User}))
+		elements = append(elements, button(c, fmt.Sprint(actionChoice, i), press{Task: d.Task, Choice: render.Cut(c, maxChoice), User: at.User, Question: d.ID}))
 	}
 	return slack.NewActionBlock("", elements...)
 }
@@ -81,20 +83,24 @@ func (in *inbox) interaction(ctx context.Context, raw json.RawMessage) (any, err
 		in.respond(ctx, cb.ResponseURL, no, false)
 		return nil, nil
 	}
+	return nil, in.pressed(ctx, cb, action, p)
+}
+
+// pressed does what a button says, for somebody who may ask here.
+func (in *inbox) pressed(ctx context.Context, cb slack.InteractionCallback, action *slack.BlockAction, p press) error {
 	switch {
 	case action.ActionID == actionCancel:
-		return nil, in.pressCommand(ctx, cb, action, bot.Command{Name: "cancel", Task: p.Task})
+		return in.pressCommand(ctx, cb, action, bot.Command{Name: "cancel", Task: p.Task})
 	case action.ActionID == actionRetry:
-		return nil, in.pressCommand(ctx, cb, action, bot.Command{Name: "retry", Task: p.Task})
+		return in.pressCommand(ctx, cb, action, bot.Command{Name: "retry", Task: p.Task})
 	case action.ActionID == actionCode:
 		in.showCode(ctx, cb, p)
-		return nil, nil
 	case action.ActionID == actionRun, action.ActionID == actionEdited:
-		return nil, in.runNow(ctx, cb, action.ActionID, p)
+		return in.runNow(ctx, cb, action.ActionID, p)
 	case strings.HasPrefix(action.ActionID, actionChoice):
-		return nil, in.choose(ctx, cb, action, p)
+		return in.choose(ctx, cb, p)
 	}
-	return nil, nil
+	return nil
 }
 
 // pressedAt is the address of the message that a button stands in.
@@ -156,7 +162,9 @@ func (in *inbox) pressCommand(ctx context.Context, cb slack.InteractionCallback,
 
 // choose takes a pressed choice as the answer to a question, if it still waits
 // for one.
-func (in *inbox) choose(ctx context.Context, cb slack.InteractionCallback, action *slack.BlockAction, p press) error {
+//
+// The question is the key: of two presses at once one is the answer.
+func (in *inbox) choose(ctx context.Context, cb slack.InteractionCallback, p press) error {
 	if tasks := in.a.shown(); tasks != nil {
 		if t, err := tasks.Task(ctx, p.Task); err != nil || t.State != bot.TaskWaiting {
 			in.respond(ctx, cb.ResponseURL, "This question is not open any more. If you want something else, just ask.", false)
@@ -165,18 +173,19 @@ func (in *inbox) choose(ctx context.Context, cb slack.InteractionCallback, actio
 	}
 	at := in.pressedAt(cb)
 	ticket, err := in.submit(ctx, bot.Event{
-		Key:  fmt.Sprintf("%s:press/%s/%s/%s/%s", Name, at.Channel, at.Message, at.User, action.ActionTs),
+		Key:  fmt.Sprintf("%s:answer/%s/%s", Name, at.Channel, p.Question),
 		Kind: bot.EventRequest, Origin: in.a.origin(at, directID(at.Channel)), Actor: in.a.actor(at.Team, at.User), Text: p.Choice,
 		NeedsRight: true, Inline: true, Received: in.a.clock.Now(),
 	})
 	if err != nil {
 		return err
 	}
-	if ticket.Refused != nil {
+	switch {
+	case ticket.Refused != nil:
 		in.respond(ctx, cb.ResponseURL, ticket.Refused.Message, false)
-		return nil
+	case !ticket.Duplicate:
+		in.chosen(ctx, cb, p.Choice)
 	}
-	in.chosen(ctx, cb, p.Choice)
 	return nil
 }
 
@@ -231,7 +240,7 @@ func (in *inbox) showCode(ctx context.Context, cb slack.InteractionCallback, p p
 		in.respond(ctx, cb.ResponseURL, "The code of this task is kept no longer.", false)
 		return
 	}
-	_, err = in.a.api.OpenViewContext(ctx, cb.TriggerID, slack.ModalViewRequest{
+	_, err = in.a.api().OpenViewContext(ctx, cb.TriggerID, slack.ModalViewRequest{
 		Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, "Programs", false, false),
 		Close:  slack.NewTextBlockObject(slack.PlainTextType, "Close", false, false),
 		Blocks: slack.Blocks{BlockSet: codeBlocks(steps)},

@@ -20,11 +20,18 @@ import (
 // Name is the adapter's name in events, origins and keys.
 const Name = "slack"
 
-// Options are what an Adapter works with. AppToken, BotToken, Records, Blobs,
-// Secret and Logger must be given.
+// Tokens let the adapter into Slack.
+type Tokens struct {
+	App string // xapp-…, with connections:write
+	Bot string // xoxb-…
+}
+
+// Options are what an Adapter works with. Tokens, Records, Blobs, Secret and
+// Logger must be given.
 type Options struct {
-	AppToken string // xapp-…, with connections:write
-	BotToken string // xoxb-…
+	// Tokens is asked before each call: what it gives may change while the bot
+	// runs (SIGHUP).
+	Tokens func() Tokens
 	// APIURL is the complete base of the Web API, ending in "/api/"; empty is
 	// Slack's own.
 	APIURL string
@@ -79,7 +86,6 @@ type Tasks interface {
 // concurrent use.
 type Adapter struct {
 	opts  Options
-	api   *slack.Client
 	http  *http.Client
 	log   *slog.Logger
 	clock bot.Clock
@@ -91,10 +97,13 @@ type Adapter struct {
 	// asking is held while Slack is asked who we are.
 	asking sync.Mutex
 
-	mu    sync.Mutex // guards what follows
-	tasks Tasks
-	self  identity
-	state error // why we are not connected; nil while we are
+	mu     sync.Mutex // guards what follows
+	client *slack.Client
+	tokens Tokens // that client has
+	unfit  Tokens // were told of already
+	tasks  Tasks
+	self   identity
+	state  error // why we are not connected; nil while we are
 	// edited is when each progress message was last edited, by its ts; by a
 	// task's id, when posting its first one was tried.
 	edited map[string]time.Time
@@ -109,6 +118,7 @@ var (
 type identity struct {
 	user, bot, team, enterprise string
 	url                         string // of the workspace, ending in "/"
+	token                       string // that said so
 }
 
 // ErrNotConnected is what Ready returns before the first connection.
@@ -116,11 +126,13 @@ var ErrNotConnected = errors.New("slack is not connected yet")
 
 // New checks opts and returns an Adapter that does nothing before Run.
 func New(opts Options) (*Adapter, error) {
+	if opts.Tokens == nil {
+		return nil, errors.New("slack: tokens must be given")
+	}
+	if err := opts.Tokens().check(); err != nil {
+		return nil, fmt.Errorf("slack: %w", err)
+	}
 	switch {
-	case !strings.HasPrefix(opts.AppToken, "xapp-"):
-		return nil, errors.New("slack: the app token must begin with xapp- (Basic Information, App-Level Tokens)")
-	case !strings.HasPrefix(opts.BotToken, "xoxb-"):
-		return nil, errors.New("slack: the bot token must begin with xoxb- (OAuth & Permissions)")
 	case opts.Records == nil, opts.Blobs == nil, opts.Logger == nil:
 		return nil, errors.New("slack: records, blobs and logger must be given")
 	case len(opts.Secret) < 16:
@@ -152,9 +164,47 @@ func New(opts Options) (*Adapter, error) {
 		told: newTold(), edits: rate.NewLimiter(rate.Every(time.Minute/40), 8), state: ErrNotConnected, edited: map[string]time.Time{},
 	}
 	a.cache = newCache(a.clock)
-	a.api = slack.New(opts.BotToken, slack.OptionAppLevelToken(opts.AppToken), slack.OptionAPIURL(opts.APIURL),
-		slack.OptionHTTPClient(opts.HTTP))
 	return a, nil
+}
+
+// check says which variable holds what is no such token.
+func (t Tokens) check() error {
+	switch {
+	case !strings.HasPrefix(t.App, "xapp-"):
+		return errors.New("the app token (SLACK_APP_TOKEN) must begin with xapp- (Basic Information, App-Level Tokens)")
+	case !strings.HasPrefix(t.Bot, "xoxb-"):
+		return errors.New("the bot token (SLACK_BOT_TOKEN) must begin with xoxb- (OAuth & Permissions)")
+	}
+	return nil
+}
+
+// api is Slack's Web API with the tokens as they are now. Tokens that cannot be
+// such leave the earlier ones in force.
+func (a *Adapter) api() *slack.Client {
+	now := a.opts.Tokens()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now == a.tokens {
+		return a.client
+	}
+	if err := now.check(); err != nil && a.client != nil {
+		if now != a.unfit {
+			a.unfit = now
+			a.log.Error("the new tokens are not used", "error", err)
+		}
+		return a.client
+	}
+	a.client = slack.New(now.Bot, slack.OptionAppLevelToken(now.App), slack.OptionAPIURL(a.opts.APIURL), slack.OptionHTTPClient(a.opts.HTTP))
+	a.tokens = now
+	return a.client
+}
+
+// token is the bot token as it is now.
+func (a *Adapter) token() string {
+	_ = a.api()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tokens.Bot
 }
 
 // Name implements bot.Source.
@@ -197,12 +247,13 @@ func (a *Adapter) whoami() identity {
 func (a *Adapter) identify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	who, err := a.api.AuthTestContext(ctx)
+	token := a.token()
+	who, err := a.api().AuthTestContext(ctx)
 	if err != nil {
 		return fmt.Errorf("ask Slack who we are: %w", explain(err))
 	}
 	a.mu.Lock()
-	a.self = identity{user: who.UserID, bot: who.BotID, team: who.TeamID, enterprise: who.EnterpriseID, url: who.URL}
+	a.self = identity{user: who.UserID, bot: who.BotID, team: who.TeamID, enterprise: who.EnterpriseID, url: who.URL, token: token}
 	a.mu.Unlock()
 	if missing := missingScopes(who.Header); len(missing) > 0 {
 		a.log.Warn("the Slack app lacks scopes: add them under OAuth & Permissions and install it again", "missing", missing)
@@ -210,15 +261,21 @@ func (a *Adapter) identify(ctx context.Context) error {
 	return nil
 }
 
+// known reports whether the bot token as it is now has said who we are.
+func (a *Adapter) known() bool {
+	self := a.whoami()
+	return self.user != "" && self.token == a.token()
+}
+
 // know makes sure that we know who we are: nothing can be decided or found
 // before. The core may call before Run has connected.
 func (a *Adapter) know(ctx context.Context) error {
-	if a.whoami().user != "" {
+	if a.known() {
 		return nil
 	}
 	a.asking.Lock()
 	defer a.asking.Unlock()
-	if a.whoami().user != "" {
+	if a.known() {
 		return nil
 	}
 	return a.identify(ctx)
@@ -229,15 +286,15 @@ func (a *Adapter) know(ctx context.Context) error {
 func (a *Adapter) Check(ctx context.Context) (problems []string) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	who, err := a.api.AuthTestContext(ctx)
+	who, err := a.api().AuthTestContext(ctx)
 	if err != nil {
 		return []string{"the bot token does not work: " + explain(err).Error()}
 	}
 	for _, scope := range missingScopes(who.Header) {
 		problems = append(problems, "the app lacks the scope "+scope+": add it under OAuth & Permissions and install the app again")
 	}
-	if _, _, err := a.api.StartSocketModeContext(ctx); err != nil {
-		problems = append(problems, "the app token opens no socket: "+explain(err).Error())
+	if _, _, err := a.api().StartSocketModeContext(ctx); err != nil {
+		problems = append(problems, "the app token opens no socket: "+explainToken(err, appVariable).Error())
 	}
 	return problems
 }

@@ -199,7 +199,7 @@ func (a *Adapter) conversations(ctx context.Context) ([]slack.Channel, error) {
 	for {
 		var page []slack.Channel
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
-			page, cursor, err = a.api.GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{
+			page, cursor, err = a.api().GetConversationsForUserContext(ctx, &slack.GetConversationsForUserParameters{
 				Cursor: cursor, Types: []string{"public_channel", "private_channel", "mpim", "im"}, Limit: 200, ExcludeArchived: true,
 			})
 			return err
@@ -271,7 +271,7 @@ func (a *Adapter) history(ctx context.Context, channel, oldest string) ([]messag
 	for {
 		var page *slack.GetConversationHistoryResponse
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
-			page, err = a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{ChannelID: channel, Oldest: oldest, Cursor: cursor, Limit: 200})
+			page, err = a.api().GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{ChannelID: channel, Oldest: oldest, Cursor: cursor, Limit: 200})
 			return err
 		})
 		if err != nil {
@@ -306,7 +306,7 @@ func (a *Adapter) eachReply(ctx context.Context, channel, root, oldest string, f
 		var page []slack.Message
 		next := ""
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
-			page, _, next, err = a.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+			page, _, next, err = a.api().GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 				ChannelID: channel, Timestamp: root, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
 			})
 			return err

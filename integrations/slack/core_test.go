@@ -53,7 +53,7 @@ func assemble(t testing.TB, o slacktest.Options, run runner, change func(*bot.Or
 	}
 	log := slog.New(slog.DiscardHandler)
 	w.adapter, err = slack.New(slack.Options{
-		AppToken: ws.AppToken(), BotToken: ws.BotToken(), APIURL: ws.APIURL(), HTTP: ws.HTTPClient(), Dial: ws.Dial,
+		Tokens: func() slack.Tokens { return slack.Tokens{App: ws.AppToken(), Bot: ws.BotToken()} }, APIURL: ws.APIURL(), HTTP: ws.HTTPClient(), Dial: ws.Dial,
 		Allow: slack.Allow{Channels: []string{w.channel}}, Secret: []byte("0123456789abcdef"), Records: store, Blobs: blobs, Logger: log,
 	})
 	if err != nil {

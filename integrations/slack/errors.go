@@ -21,21 +21,41 @@ func code(err error) string {
 	return ""
 }
 
-// explain adds to an error what its reader can do about it.
-func explain(err error) error {
+// The variables that hold the tokens, for whoever has to change one.
+const (
+	appVariable = "SLACK_APP_TOKEN"
+	botVariable = "SLACK_BOT_TOKEN"
+)
+
+// explain adds to an error of a call with the bot token what its reader can do
+// about it.
+func explain(err error) error { return explainToken(err, botVariable) }
+
+func explainToken(err error, variable string) error {
 	var e slack.SlackErrorResponse
 	if !errors.As(err, &e) {
 		return withoutURL(err)
 	}
 	switch e.Err {
 	case "missing_scope":
+		if variable == appVariable {
+			return fmt.Errorf("%w: the token in %s needs the scope %s; generate one that has it under Basic Information, App-Level Tokens", err, variable, e.Needed)
+		}
 		return fmt.Errorf("%w: the app needs the scope %s and has %s; add it under OAuth & Permissions and install the app again", err, e.Needed, e.Provided)
 	case "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired":
-		return fmt.Errorf("%w: the token does not work any more; install the app again and set the new token", err)
+		return fmt.Errorf("%w: the token in %s does not work any more; %s, and set the new one", err, variable, whence(variable))
 	case "not_allowed_token_type":
-		return fmt.Errorf("%w: SLACK_APP_TOKEN and SLACK_BOT_TOKEN seem to be exchanged", err)
+		return fmt.Errorf("%w: %s holds a token of another kind; %s, and set that one", err, variable, whence(variable))
 	}
 	return err
+}
+
+// whence says where Slack gives the token of a variable.
+func whence(variable string) string {
+	if variable == appVariable {
+		return "generate one (xapp-…) under Basic Information, App-Level Tokens"
+	}
+	return "install the app again and take its Bot User OAuth Token (xoxb-…) from OAuth & Permissions"
 }
 
 // withoutURL takes the address out of an HTTP client's error: a socket's

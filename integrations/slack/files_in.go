@@ -60,7 +60,7 @@ func (a *Adapter) resolve(ctx context.Context, files []slack.File) []slack.File 
 			continue
 		}
 		asking, cancel := context.WithTimeout(ctx, lookTimeout)
-		full, _, _, err := a.api.GetFileInfoContext(asking, f.ID, 1, 1)
+		full, _, _, err := a.api().GetFileInfoContext(asking, f.ID, 1, 1)
 		cancel()
 		if err == nil {
 			out[i] = *full
@@ -74,7 +74,7 @@ func (a *Adapter) resolve(ctx context.Context, files []slack.File) []slack.File 
 func (in *inbox) threadFiles(ctx context.Context, m message, event *bot.Event) {
 	asking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	list, _, _, err := in.a.api.GetConversationRepliesContext(asking, &slack.GetConversationRepliesParameters{
+	list, _, _, err := in.a.api().GetConversationRepliesContext(asking, &slack.GetConversationRepliesParameters{
 		ChannelID: m.Channel, Timestamp: m.ThreadTS, Latest: m.TS, Limit: 200,
 	})
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, 
 	id := ref.Ref[strings.LastIndexByte(ref.Ref, '/')+1:]
 	var f *slack.File
 	err := a.patiently(ctx, func(ctx context.Context) (err error) {
-		f, _, _, err = a.api.GetFileInfoContext(ctx, id, 1, 1)
+		f, _, _, err = a.api().GetFileInfoContext(ctx, id, 1, 1)
 		return err
 	})
 	switch code(err) {
@@ -210,7 +210,7 @@ func (a *Adapter) download(ctx context.Context, ref bot.InputRef, f *slack.File,
 	if err != nil {
 		return fmt.Errorf("fetch file: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+a.opts.BotToken)
+	req.Header.Set("Authorization", "Bearer "+a.token())
 	client := *a.http
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := client.Do(req)

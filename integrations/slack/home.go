@@ -19,7 +19,7 @@ const homeTasks = 15
 func (a *Adapter) publishHome(ctx context.Context, user, team string) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := a.api.PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: slack.HomeTabViewRequest{
+	_, err := a.api().PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: slack.HomeTabViewRequest{
 		Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: a.homeBlocks(ctx, a.actor(team, user).ID)},
 	}})
 	if err != nil {

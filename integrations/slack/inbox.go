@@ -38,8 +38,8 @@ type envelope struct {
 
 // Run implements bot.Source: it connects and reads until ctx ends. When Slack
 // says that no connection will ever work (a revoked token, socket mode switched
-// off), it logs why, leaves Ready with that reason and waits for ctx: the other
-// adapters go on.
+// off), it logs why, leaves Ready with that reason and waits for other tokens
+// or ctx: the other adapters go on.
 func (a *Adapter) Run(ctx context.Context, intake bot.Intake) error {
 	var work sync.WaitGroup
 	in := &inbox{
@@ -51,16 +51,35 @@ func (a *Adapter) Run(ctx context.Context, intake bot.Intake) error {
 	work.Go(func() { a.pruneUploads(ctx) })
 	defer work.Wait()
 	defer close(in.over)
-	err := in.start(ctx)
-	if err == nil {
-		err = in.connections(ctx)
-	}
-	if err != nil && ctx.Err() == nil {
+	for {
+		tokens := a.opts.Tokens()
+		err := in.start(ctx)
+		if err == nil {
+			err = in.connections(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
 		a.setState(err)
 		a.log.Error("Slack stopped for good", "reason", err)
-		<-ctx.Done()
+		if !a.renewed(ctx, tokens) {
+			return nil
+		}
+		a.log.Info("there are other tokens for Slack: connecting again")
 	}
-	return nil
+}
+
+// renewed waits until there are other tokens than those; it reports false when
+// ctx ended first.
+func (a *Adapter) renewed(ctx context.Context, than Tokens) bool {
+	for {
+		if now := a.opts.Tokens(); now != than && now.check() == nil {
+			return true
+		}
+		if sleep(ctx, time.Second) != nil {
+			return false
+		}
+	}
 }
 
 // start asks who we are until Slack answers.

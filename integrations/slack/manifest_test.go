@@ -114,8 +114,10 @@ func calls(t *testing.T) []string {
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			if call, ok := n.(*ast.SelectorExpr); ok {
-				if client, ok := call.X.(*ast.SelectorExpr); ok && client.Sel.Name == "api" && !slices.Contains(out, call.Sel.Name) {
-					out = append(out, call.Sel.Name)
+				if of, ok := call.X.(*ast.CallExpr); ok {
+					if client, ok := of.Fun.(*ast.SelectorExpr); ok && client.Sel.Name == "api" && !slices.Contains(out, call.Sel.Name) {
+						out = append(out, call.Sel.Name)
+					}
 				}
 			}
 			return true

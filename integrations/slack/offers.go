@@ -3,12 +3,72 @@ package slack
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/slack-go/slack"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
+
+// offers are the buttons under the answer of an ended task, in their order: each
+// says whether it is of use there.
+func offers() []func(bot.Task, []bot.Step) (slack.BlockElement, bool) {
+	return []func(bot.Task, []bot.Step) (slack.BlockElement, bool){offerRetry, offerCode}
+}
+
+// offerRetry does a request again, unless it was deleted.
+func offerRetry(t bot.Task, _ []bot.Step) (slack.BlockElement, bool) {
+	return button("Retry", actionRetry, press{Task: t.ID}), !t.Forgotten()
+}
+
+// offerCode shows the programs, where there are any.
+func offerCode(t bot.Task, steps []bot.Step) (slack.BlockElement, bool) {
+	ran := slices.ContainsFunc(steps, func(s bot.Step) bool { return s.Kind == bot.StepProgram })
+	return button("Show code", actionCode, press{Task: t.ID}), ran && t.State != bot.TaskCancelled
+}
+
+// deletedRoot reports whether a delivery tells of the end of a request that was
+// deleted and began its thread: there is no place left to tell it.
+func (a *Adapter) deletedRoot(ctx context.Context, at address, d bot.Delivery) bool {
+	tasks := a.shown()
+	if d.State != bot.TaskCancelled || tasks == nil {
+		return false
+	}
+	t, err := tasks.Task(ctx, d.Task)
+	return err == nil && t.Forgotten() && strings.HasSuffix(t.Event.Source, "/"+at.Thread)
+}
+
+// below are the buttons under a message.
+func (a *Adapter) below(ctx context.Context, d bot.Delivery) []slack.Block {
+	if d.Question != nil && len(d.Question.Choices) > 0 {
+		return []slack.Block{choices(d)}
+	}
+	tasks := a.shown()
+	if d.Kind != bot.DeliverAnswer || d.Task == "" || tasks == nil || !d.State.Final() || d.State == bot.TaskRefused {
+		return nil
+	}
+	t, err := tasks.Task(ctx, d.Task)
+	var steps []bot.Step
+	if err == nil {
+		steps, err = tasks.Steps(ctx, d.Task)
+	}
+	if err != nil {
+		a.log.Info("an answer has no buttons", "task", d.Task, "error", err)
+		return nil
+	}
+	var elements []slack.BlockElement
+	for _, offer := range offers() {
+		if e, ok := offer(t, steps); ok {
+			elements = append(elements, e)
+		}
+	}
+	if len(elements) == 0 {
+		return nil
+	}
+	return []slack.Block{slack.NewActionBlock("", elements...)}
+}
 
 // offer puts a button under a request that was made too long ago to be run
 // unasked. A thread in which we spoke since then has been taken care of.

@@ -136,7 +136,7 @@ func (a *Adapter) mayEdit(ctx context.Context, ts string) bool {
 
 // edit replaces what a message shows.
 func (a *Adapter) edit(ctx context.Context, channel, ts, text string, blocks []slack.Block) error {
-	_, _, _, err := a.api.UpdateMessageContext(ctx, channel, ts, slack.MsgOptionText(text, false), slack.MsgOptionBlocks(blocks...),
+	_, _, _, err := a.api().UpdateMessageContext(ctx, channel, ts, slack.MsgOptionText(text, false), slack.MsgOptionBlocks(blocks...),
 		slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
 	if err != nil {
 		return fmt.Errorf("edit message: %w", explain(err))
@@ -152,7 +152,7 @@ func (a *Adapter) endProgress(ctx context.Context, at address, d bot.Delivery) (
 	}
 	line := a.lastLine(ctx, d)
 	blocks := []slack.Block{slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, line, false, false))}
-	_, _, _, err := a.api.UpdateMessageContext(ctx, at.Channel, d.Earlier.ID, slack.MsgOptionText(line, false), slack.MsgOptionBlocks(blocks...))
+	_, _, _, err := a.api().UpdateMessageContext(ctx, at.Channel, d.Earlier.ID, slack.MsgOptionText(line, false), slack.MsgOptionBlocks(blocks...))
 	switch {
 	case code(err) == "message_not_found" || code(err) == "cant_update_message":
 		// Somebody deleted it: there is nothing to collapse.

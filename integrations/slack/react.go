@@ -40,7 +40,7 @@ func (in *inbox) reactions(ctx context.Context) {
 			continue
 		}
 		calling, cancel := context.WithTimeout(ctx, callTimeout)
-		err := in.a.api.AddReactionContext(calling, seen, slack.NewRefToMessage(r.channel, r.ts))
+		err := in.a.api().AddReactionContext(calling, seen, slack.NewRefToMessage(r.channel, r.ts))
 		cancel()
 		if wait := retryAfter(err); wait > 0 && sleep(ctx, wait) != nil {
 			return

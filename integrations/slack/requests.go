@@ -93,7 +93,7 @@ func (in *inbox) awaitTwin(ctx context.Context, m message, done func(error)) {
 func (a *Adapter) lookUp(ctx context.Context, channel, root, ts string) (message, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	list, _, _, err := a.api.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
+	list, _, _, err := a.api().GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 		ChannelID: channel, Timestamp: root, Oldest: ts, Latest: ts, Inclusive: true, Limit: 5,
 	})
 	if err != nil {

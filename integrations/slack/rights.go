@@ -144,7 +144,7 @@ func (a *Adapter) user(ctx context.Context, id string) (*slack.User, error) {
 	return look(a.cache, "user/"+id, func() (*slack.User, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return a.api.GetUserInfoContext(ctx, id)
+		return a.api().GetUserInfoContext(ctx, id)
 	})
 }
 
@@ -152,7 +152,7 @@ func (a *Adapter) channel(ctx context.Context, id string) (*slack.Channel, error
 	return look(a.cache, "channel/"+id, func() (*slack.Channel, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return a.api.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
+		return a.api().GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: id})
 	})
 }
 
@@ -160,7 +160,7 @@ func (a *Adapter) group(ctx context.Context, id string) ([]string, error) {
 	return look(a.cache, "group/"+id, func() ([]string, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		return a.api.GetUserGroupMembersContext(ctx, id)
+		return a.api().GetUserGroupMembersContext(ctx, id)
 	})
 }
 

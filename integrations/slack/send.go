@@ -56,7 +56,13 @@ func (a *Adapter) Send(ctx context.Context, d bot.Delivery) (bot.Receipt, error)
 // sendMessage posts an answer, question or notice in as few messages as Slack
 // takes. Parts that stand already are not posted again.
 func (a *Adapter) sendMessage(ctx context.Context, at address, d bot.Delivery) (bot.Receipt, error) {
+	if a.deletedRoot(ctx, at, d) {
+		a.sweepProgress(ctx, at, d)
+		return bot.Receipt{ID: "none", At: a.clock.Now()}, nil
+	}
 	posts := a.posts(at, d)
+	last := &posts[len(posts)-1]
+	last.blocks = append(last.blocks, a.below(ctx, d)...)
 	have := map[int]string{}
 	if len(posts) > 1 {
 		var err error
@@ -80,7 +86,7 @@ func (a *Adapter) sendMessage(ctx context.Context, at address, d bot.Delivery) (
 	return a.receipt(at, have[0]), nil
 }
 
-// posts renders a delivery.
+// posts renders a delivery, at least one message, without its buttons.
 func (a *Adapter) posts(at address, d bot.Delivery) []post {
 	text := messageOf(d)
 	parts := render.Markdown(text, d.Links, maxMarkdown)
@@ -91,14 +97,10 @@ func (a *Adapter) posts(at address, d bot.Delivery) []post {
 	fallback := render.Plain(text, maxFallback)
 	var out []post
 	for i, part := range parts {
-		p := post{
+		out = append(out, post{
 			at: at, delivery: d.ID, part: i, text: fallback, plain: render.Plain(part, maxText),
 			blocks: []slack.Block{slack.NewMarkdownBlock("", part)},
-		}
-		if i == len(parts)-1 {
-			p.blocks = append(p.blocks, a.below(d)...)
-		}
-		out = append(out, p)
+		})
 	}
 	return out
 }
@@ -122,23 +124,6 @@ func messageOf(d bot.Delivery) string {
 	return text
 }
 
-// below are the buttons under a message.
-func (a *Adapter) below(d bot.Delivery) []slack.Block {
-	switch {
-	case d.Task == "":
-		return nil
-	case d.Question != nil && len(d.Question.Choices) > 0:
-		return []slack.Block{choices(d)}
-	case d.Kind == bot.DeliverAnswer && (d.State == bot.TaskDone || d.State == bot.TaskFailed || d.State == bot.TaskCancelled):
-		elements := []slack.BlockElement{button("Retry", actionRetry, press{Task: d.Task})}
-		if d.State != bot.TaskCancelled && a.shown() != nil {
-			elements = append(elements, button("Show code", actionCode, press{Task: d.Task}))
-		}
-		return []slack.Block{slack.NewActionBlock("", elements...)}
-	}
-	return nil
-}
-
 // post posts one message and returns its ts. When Slack does not take its
 // blocks, the text goes alone: an answer that looks plain is not lost.
 func (a *Adapter) post(ctx context.Context, p post) (string, error) {
@@ -155,11 +140,11 @@ func (a *Adapter) post(ctx context.Context, p post) (string, error) {
 		}
 		return out
 	}
-	_, ts, err := a.api.PostMessageContext(ctx, p.at.Channel, options(p.text, p.blocks)...)
+	_, ts, err := a.api().PostMessageContext(ctx, p.at.Channel, options(p.text, p.blocks)...)
 	switch code(err) {
 	case "invalid_blocks", "invalid_blocks_format", "msg_too_long", "msg_blocks_too_long":
 		a.log.Warn("Slack refused the blocks of a message; it is sent as plain text", "delivery", p.delivery, "error", code(err))
-		_, ts, err = a.api.PostMessageContext(ctx, p.at.Channel, options(p.plain, nil)...)
+		_, ts, err = a.api().PostMessageContext(ctx, p.at.Channel, options(p.plain, nil)...)
 	}
 	return ts, classify("post message", err)
 }
@@ -172,7 +157,7 @@ func (a *Adapter) sendRefusal(ctx context.Context, at address, d bot.Delivery) (
 		// Asked in a thread. Outside of one Slack would show it nowhere.
 		options = append(options, slack.MsgOptionTS(at.Thread))
 	}
-	ts, err := a.api.PostEphemeralContext(ctx, at.Channel, at.User, options...)
+	ts, err := a.api().PostEphemeralContext(ctx, at.Channel, at.User, options...)
 	if err != nil {
 		return bot.Receipt{}, classify("post refusal", err)
 	}
@@ -190,7 +175,7 @@ func (a *Adapter) whisper(ctx context.Context, channel, thread, user, text strin
 	if len(blocks) > 0 {
 		options = append(options, slack.MsgOptionBlocks(blocks...))
 	}
-	if _, err := a.api.PostEphemeralContext(ctx, channel, user, options...); err != nil {
+	if _, err := a.api().PostEphemeralContext(ctx, channel, user, options...); err != nil {
 		a.log.Info("somebody could not be told", "channel", channel, "error", explain(err))
 	}
 }
@@ -239,7 +224,7 @@ func (a *Adapter) parts(ctx context.Context, at address, d bot.Delivery) (map[in
 	for {
 		var page *slack.GetConversationHistoryResponse
 		err := a.patiently(ctx, func(ctx context.Context) (err error) {
-			page, err = a.api.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
+			page, err = a.api().GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
 				ChannelID: at.Channel, Oldest: oldest, Cursor: cursor, Limit: 200, IncludeAllMetadata: true,
 			})
 			return err

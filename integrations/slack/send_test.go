@@ -97,7 +97,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, got[0].Shown())
 		}
 	}
-	if b := got[0].Buttons(); !slices.Equal(b, []string{"Retry", "Show code"}) {
+	if b := got[0].Buttons(); !slices.Equal(b, []string{"Retry"}) {
 		t.Errorf("buttons %q", b)
 	}
 }

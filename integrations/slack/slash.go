@@ -97,7 +97,7 @@ func (in *inbox) takeBack(ctx context.Context, channel, ts string) {
 	in.work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		if _, _, err := in.a.api.DeleteMessageContext(ctx, channel, ts); err != nil && code(err) != "message_not_found" {
+		if _, _, err := in.a.api().DeleteMessageContext(ctx, channel, ts); err != nil && code(err) != "message_not_found" {
 			in.a.log.Info("a message was not taken back", "error", explain(err))
 		}
 	})

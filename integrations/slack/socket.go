@@ -99,9 +99,9 @@ type link struct {
 func (in *inbox) dial(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, url, err := in.a.api.StartSocketModeContext(ctx)
+	_, url, err := in.a.api().StartSocketModeContext(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open a socket: %w", explain(err))
+		return nil, fmt.Errorf("open a socket: %w", explainToken(err, appVariable))
 	}
 	dialer := &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, NetDialContext: in.a.opts.Dial,

@@ -1,8 +1,10 @@
 package slack_test
 
 import (
+	"bytes"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,8 +84,18 @@ func TestTheEnd(t *testing.T) {
 		reason string
 	}{
 		"socket mode is switched off": {after: func(w *world) { w.Disconnect("link_disabled") }, reason: "Socket Mode"},
-		"a wrong bot token":           {change: func(o *slack.Options, _ *world) { o.BotToken = "xoxb-wrong" }, reason: "install the app again"},
-		"a wrong app token":           {change: func(o *slack.Options, _ *world) { o.AppToken = "xapp-wrong" }, reason: "invalid_auth"},
+		"a wrong bot token": {change: func(o *slack.Options, w *world) {
+			o.Tokens = func() slack.Tokens { return slack.Tokens{App: w.AppToken(), Bot: "xoxb-wrong"} }
+		}, reason: "the token in SLACK_BOT_TOKEN does not work any more; install the app again"},
+		"a wrong app token": {change: func(o *slack.Options, w *world) {
+			o.Tokens = func() slack.Tokens { return slack.Tokens{App: "xapp-wrong", Bot: w.BotToken()} }
+		}, reason: "the token in SLACK_APP_TOKEN does not work any more; generate one (xapp-…)"},
+		"an app token of another kind": {change: func(_ *slack.Options, w *world) {
+			w.Inject(slacktest.Fault{Method: "apps.connections.open", Kind: slacktest.Fail, Error: "not_allowed_token_type"})
+		}, reason: "SLACK_APP_TOKEN holds a token of another kind"},
+		"a bot token of another kind": {change: func(_ *slack.Options, w *world) {
+			w.Inject(slacktest.Fault{Method: "auth.test", Kind: slacktest.Fail, Error: "not_allowed_token_type"})
+		}, reason: "SLACK_BOT_TOKEN holds a token of another kind"},
 		"a revoked token": {change: func(_ *slack.Options, w *world) {
 			w.Inject(slacktest.Fault{Method: "auth.test", Kind: slacktest.Fail, Error: "token_revoked"})
 		}, reason: "token_revoked"},
@@ -107,6 +119,45 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
+// TestRotation revokes the tokens. With new ones the adapter goes on where it
+// stopped: it hears, posts and reads files with them; what cannot be a token is
+// not used.
+func TestRotation(t *testing.T) {
+	var mu sync.Mutex // guards given
+	var given slack.Tokens
+	give := func(tokens slack.Tokens) {
+		mu.Lock()
+		defer mu.Unlock()
+		given = tokens
+	}
+	w := build(t, setup{options: func(o *slack.Options, w *world) {
+		give(o.Tokens())
+		o.Tokens = func() slack.Tokens {
+			mu.Lock()
+			defer mu.Unlock()
+			return given
+		}
+	}})
+	w.RotateTokens()
+	w.wait(t, "the end", func() bool { return strings.Contains(w.logs.String(), "Slack stopped for good") })
+	give(slack.Tokens{App: w.BotToken(), Bot: w.AppToken()}) // a slip of the hand
+	_ = w.adapter.Check(t.Context())
+	w.wait(t, "the remark", func() bool { return strings.Contains(w.logs.String(), "the new tokens are not used") })
+	give(slack.Tokens{App: w.AppToken(), Bot: w.BotToken()})
+	w.wait(t, "a connection", func() bool { return w.Sockets() > 0 && w.adapter.Ready() == nil })
+	file := w.AddFile(slacktest.File{Name: "a.csv", Data: []byte("a\n1\n")})
+	ts := w.Say(slacktest.Post{Channel: w.sales, User: w.ada, Text: slacktest.Mention + " go", Files: []string{file}})
+	w.wait(t, "the event and its sign", func() bool {
+		m, _ := w.Message(w.sales, ts)
+		return len(w.core.all()) == 1 && len(m.Reactions["eyes"]) == 1
+	})
+	e := w.core.all()[0]
+	var content bytes.Buffer
+	if _, err := w.adapter.Fetch(t.Context(), e, e.Inputs[0], &content); err != nil || content.String() != "a\n1\n" {
+		t.Errorf("fetched %q: %v", content.String(), err)
+	}
+}
+
 // TestMissingScopes shows that what the app lacks is named, in the log and for
 // doctor.
 func TestMissingScopes(t *testing.T) {
@@ -125,12 +176,15 @@ func TestMissingScopes(t *testing.T) {
 func TestOptions(t *testing.T) {
 	w := prepare(t, setup{})
 	for name, change := range map[string]func(*slack.Options){
-		"exchanged tokens": func(o *slack.Options) { o.AppToken, o.BotToken = o.BotToken, o.AppToken },
-		"no bot token":     func(o *slack.Options) { o.BotToken = "" },
-		"no records":       func(o *slack.Options) { o.Records = nil },
-		"a short secret":   func(o *slack.Options) { o.Secret = []byte("short") },
+		"exchanged tokens": func(o *slack.Options) {
+			o.Tokens = func() slack.Tokens { return slack.Tokens{App: w.BotToken(), Bot: w.AppToken()} }
+		},
+		"no bot token":   func(o *slack.Options) { o.Tokens = func() slack.Tokens { return slack.Tokens{App: w.AppToken()} } },
+		"no tokens":      func(o *slack.Options) { o.Tokens = nil },
+		"no records":     func(o *slack.Options) { o.Records = nil },
+		"a short secret": func(o *slack.Options) { o.Secret = []byte("short") },
 	} {
-		o := slack.Options{AppToken: w.AppToken(), BotToken: w.BotToken(), Records: w.records, Blobs: w.blobs, Secret: make([]byte, 32), Logger: nil}
+		o := slack.Options{Tokens: w.tokens, Records: w.records, Blobs: w.blobs, Secret: make([]byte, 32), Logger: nil}
 		change(&o)
 		if _, err := slack.New(o); err == nil {
 			t.Errorf("%s: no error", name)

@@ -67,7 +67,7 @@ func (a *Adapter) sendFiles(ctx context.Context, at address, d bot.Delivery) (bo
 	if len(u.Refused) > 0 {
 		params.InitialComment = render.Inert(comment(u.Refused), maxText)
 	}
-	_, err = a.api.CompleteUploadExternalContext(ctx, params)
+	_, err = a.api().CompleteUploadExternalContext(ctx, params)
 	switch code(err) {
 	case "":
 	case "file_not_found", "invalid_arguments", "file_already_completed":
@@ -139,7 +139,7 @@ func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused st
 	}
 	var target *slack.GetUploadURLExternalResponse
 	err = a.patiently(ctx, func(ctx context.Context) (err error) {
-		target, err = a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
+		target, err = a.api().GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
 			FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(altOf(f), maxAlt),
 		})
 		return err
@@ -167,7 +167,7 @@ func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused st
 		}
 		// Only to be read: the client would close it behind a refusal.
 		body := struct{ io.Reader }{content}
-		return a.api.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: target.UploadURL, Reader: body, Filename: render.Cut(f.Name, maxFileName)})
+		return a.api().UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: target.UploadURL, Reader: body, Filename: render.Cut(f.Name, maxFileName)})
 	})
 	if err != nil {
 		return "", "", repeatable("upload file", err)
@@ -219,7 +219,7 @@ func (a *Adapter) findFiles(ctx context.Context, at address, d bot.Delivery, wai
 
 // shareOf returns the ts of the message in which a file stands at an address.
 func (a *Adapter) shareOf(ctx context.Context, at address, id string) (string, error) {
-	f, _, _, err := a.api.GetFileInfoContext(ctx, id, 1, 1)
+	f, _, _, err := a.api().GetFileInfoContext(ctx, id, 1, 1)
 	if code(err) == "file_not_found" {
 		return "", nil
 	}

@@ -31,6 +31,8 @@ type world struct {
 	ada     string // a person who may ask
 	sales   string // a channel where people may ask
 	logs    *syncBuffer
+	// tokens are those of the workspace, unless a test sets others.
+	tokens func() slack.Tokens
 }
 
 // setup changes what build makes.
@@ -67,6 +69,7 @@ func prepare(t *testing.T, s setup) *world {
 	if w.core == nil {
 		w.core = newCore()
 	}
+	w.tokens = func() slack.Tokens { return slack.Tokens{App: ws.AppToken(), Bot: ws.BotToken()} }
 	w.ada = ws.AddUser(slacktest.User{Name: "Ada"})
 	w.sales = ws.AddChannel(slacktest.Channel{Name: "sales", Members: []string{w.ada, slacktest.BotUser}})
 	w.adapter = w.make(t, s.options)
@@ -81,7 +84,7 @@ func prepare(t *testing.T, s setup) *world {
 func (w *world) make(t *testing.T, change func(*slack.Options, *world)) *slack.Adapter {
 	t.Helper()
 	o := slack.Options{
-		AppToken: w.AppToken(), BotToken: w.BotToken(), APIURL: w.APIURL(), HTTP: w.HTTPClient(), Dial: w.Dial,
+		Tokens: w.tokens, APIURL: w.APIURL(), HTTP: w.HTTPClient(), Dial: w.Dial,
 		Allow: slack.Allow{Channels: []string{w.sales, w.DM(w.ada)}}, Secret: []byte("0123456789abcdef"),
 		Records: w.records, Blobs: w.blobs, Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
 	}

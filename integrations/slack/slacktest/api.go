@@ -96,16 +96,17 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 
 func (w *Workspace) call(name string, args map[string]string, token string) result {
 	m, known := methods()[name]
-	want := botToken
+	bot, app := w.BotToken(), w.AppToken()
+	want := bot
 	if m.app {
-		want = appToken
+		want = app
 	}
 	switch {
 	case !known:
 		return failed("unknown_method")
 	case token == "":
 		return failed("not_authed")
-	case token != want && (token == botToken || token == appToken):
+	case token != want && (token == bot || token == app):
 		return failed("not_allowed_token_type")
 	case token != want:
 		return failed("invalid_auth")

@@ -183,7 +183,7 @@ func (w *Workspace) serveDownload(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case f == nil || f.Tombstone:
 		http.NotFound(rw, r)
-	case r.Header.Get("Authorization") != "Bearer "+botToken:
+	case r.Header.Get("Authorization") != "Bearer "+w.BotToken():
 		http.Redirect(rw, r, "/signin?redir="+r.URL.Path, http.StatusFound)
 	case locked || !w.holds("files:read"):
 		serveSignIn(rw, r)

@@ -38,7 +38,7 @@ type Options struct {
 	Listen string
 }
 
-// Tokens of every Workspace.
+// Tokens of every Workspace, until they are rotated.
 const (
 	botToken = "xoxb-fake-bot-token"
 	appToken = "xapp-fake-app-token"
@@ -87,6 +87,7 @@ type Workspace struct {
 	down     bool
 	disabled bool // socket mode was switched off
 	unfurls  []string
+	rotated  int // how often the tokens were
 }
 
 // New starts a workspace with the bot in it and nobody else.
@@ -162,10 +163,35 @@ func (w *Workspace) Close() error {
 func (w *Workspace) APIURL() string { return w.base + "/api/" }
 
 // BotToken is the xoxb- token.
-func (w *Workspace) BotToken() string { return botToken }
+func (w *Workspace) BotToken() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current(botToken)
+}
 
 // AppToken is the xapp- token that opens sockets.
-func (w *Workspace) AppToken() string { return appToken }
+func (w *Workspace) AppToken() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current(appToken)
+}
+
+// current is what a token has become by rotating. The caller holds mu.
+func (w *Workspace) current(token string) string {
+	if w.rotated > 0 {
+		token += fmt.Sprintf("-%d", w.rotated)
+	}
+	return token
+}
+
+// RotateTokens revokes both tokens, breaks the connections made with them, and
+// gives new ones.
+func (w *Workspace) RotateTokens() {
+	w.mu.Lock()
+	w.rotated++
+	w.mu.Unlock()
+	w.DropSockets()
+}
 
 // Team is the id of the workspace.
 func (w *Workspace) Team() string { return w.options.Team }
