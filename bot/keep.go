@@ -78,6 +78,7 @@ func (o *Orchestrator) Tidy(ctx context.Context) error {
 		o.pruneBlobs(ctx, now),
 		o.pruneAudit(ctx, now),
 		o.meter.prune(ctx, now.AddDate(0, 0, -7)),
+		o.pruneCounts(ctx, now.AddDate(0, 0, -7)),
 	)
 }
 

@@ -105,6 +105,8 @@ func (b Budgets) over(defaults Budgets) Budgets {
 	orDefault(&b.USD, defaults.USD)
 	orDefault(&b.Wall, defaults.Wall)
 	orDefault(&b.Sandbox, defaults.Sandbox)
+	orDefault(&b.ActorDailyTasks, defaults.ActorDailyTasks)
+	orDefault(&b.DailyTasks, defaults.DailyTasks)
 	orDefault(&b.ActorDailyTokens, defaults.ActorDailyTokens)
 	orDefault(&b.ActorDailyUSD, defaults.ActorDailyUSD)
 	orDefault(&b.DailyTokens, defaults.DailyTokens)

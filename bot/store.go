@@ -31,7 +31,8 @@ type Committer interface {
 	// Commit stores all of c durably, or nothing. It returns c with the new
 	// revisions and the sealed audit entries. A revision or step number that
 	// is not the expected one gives ErrConflict, a key that another event
-	// claimed gives *ClaimedError, a store that cannot write ErrReadOnly.
+	// claimed gives *ClaimedError, a full count *CountError, a store that
+	// cannot write ErrReadOnly.
 	Commit(ctx context.Context, c Commit) (Commit, error)
 }
 
@@ -39,6 +40,9 @@ type Committer interface {
 type Commit struct {
 	// Keys are event keys to claim for Task, or for nothing where Task is nil.
 	Keys []string
+	// Counts are raised by one each. Where one is at its Most already, nothing
+	// is stored.
+	Counts []Count
 	// Task is stored as it is; its Revision is the one it was read at, 0 when new.
 	Task *Task
 	// Steps are appended; their Seq counts on from the last one of their task.
@@ -47,6 +51,25 @@ type Commit struct {
 	Deliveries []Delivery
 	// Audit entries are sealed into the chain in this order.
 	Audit []AuditEntry
+}
+
+// Count is a number that commits raise together with what they store, so that
+// several processes share one limit exactly. It can be read, and deleted, as the
+// record Key of CountBucket, whose value is the number in JSON.
+type Count struct {
+	Key  string
+	Most int64 // 0 or less: no limit
+}
+
+// CountBucket is the bucket of Records that counts lie in.
+const CountBucket = "counts"
+
+// CountError says that a count is at its Most.
+type CountError struct{ Count Count }
+
+// Error implements error.
+func (e *CountError) Error() string {
+	return fmt.Sprintf("count %s is at its limit of %d", e.Count.Key, e.Count.Most)
 }
 
 // TaskStep is a step with the task it belongs to.

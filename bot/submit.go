@@ -61,11 +61,17 @@ func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decisi
 	if !event.Scheduled { // the owner's schedules are bounded where they are made
 		actor, conversation := event.Actor.ID, event.Origin.Conversation
 		if !o.queue.reserve(actor, conversation) {
-			return o.crowded(ctx, event)
+			return o.refuseNew(ctx, event, Refusal{
+				Kind:    "waiting",
+				Message: "Too many of your requests are waiting already. Please ask again when one of them is done.",
+			})
 		}
 		defer o.queue.release(actor, conversation)
 	}
 	task, err := o.accept(ctx, event, decision, keys...)
+	if full := (*CountError)(nil); errors.As(err, &full) {
+		return o.refuseNew(ctx, event, o.overDay(event, full.Count))
+	}
 	if claimed := (*ClaimedError)(nil); errors.As(err, &claimed) {
 		return o.twin(ctx, event, claimed)
 	}
@@ -76,8 +82,8 @@ func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decisi
 	return Ticket{Task: task.ID, Position: o.enqueue(&task)}, nil
 }
 
-// crowded refuses what would wait too long, unless it is known already.
-func (o *Orchestrator) crowded(ctx context.Context, event Event) (Ticket, error) {
+// refuseNew refuses what a limit has no room for, unless it is known already.
+func (o *Orchestrator) refuseNew(ctx context.Context, event Event, r Refusal) (Ticket, error) {
 	task, err := o.opts.Store.Claimed(ctx, event.Key)
 	if err == nil {
 		return o.twin(ctx, event, &ClaimedError{Key: event.Key, Task: task})
@@ -85,10 +91,7 @@ func (o *Orchestrator) crowded(ctx context.Context, event Event) (Ticket, error)
 	if !errors.Is(err, ErrNotFound) {
 		return Ticket{}, fmt.Errorf("submit event: %w", err)
 	}
-	return o.refuse(ctx, event, Refusal{
-		Kind:    "waiting",
-		Message: "Too many of your requests are waiting already. Please ask again when one of them is done.",
-	})
+	return o.refuse(ctx, event, r)
 }
 
 // needed is the right that a request asks for.
@@ -114,9 +117,14 @@ func (o *Orchestrator) accept(ctx context.Context, event Event, decision Decisio
 	if err := task.move(TaskQueued, now, ""); err != nil {
 		return task, err
 	}
+	counts := task.dayCounts()
+	if err := o.room(ctx, counts); err != nil {
+		return task, err
+	}
 	done, err := o.commit(ctx, Commit{
-		Keys: append([]string{event.Key}, keys...),
-		Task: &task,
+		Keys:   append([]string{event.Key}, keys...),
+		Counts: counts,
+		Task:   &task,
 		Audit: []AuditEntry{
 			o.entry(AuditEvent, &task, map[string]any{"key": event.Key, "place": event.Origin.Place, "adapter": event.Origin.Adapter}),
 			o.entry(AuditPolicy, &task, map[string]any{"right": needed(event), "rule": decision.Rule, "allowed": true}),

@@ -152,14 +152,17 @@ type Usage struct {
 	SandboxSeconds float64 `json:"sandbox_seconds"`
 }
 
-// Budgets bound what a task, an actor and a day may cost; 0 means none of it,
-// except where the configuration's default fills it in.
+// Budgets bound what a task, an actor and a day may cost; 0 is no limit of
+// that kind, except where the configuration's default fills it in; a negative
+// number is no limit there either.
 type Budgets struct {
 	Turns            int           `json:"turns,omitempty"`
 	Tokens           int64         `json:"tokens,omitempty"`
 	USD              float64       `json:"usd,omitempty"`
 	Wall             time.Duration `json:"wall,omitempty"`
 	Sandbox          time.Duration `json:"sandbox,omitempty"`
+	ActorDailyTasks  int           `json:"actor_daily_tasks,omitempty"`
+	DailyTasks       int           `json:"daily_tasks,omitempty"`
 	ActorDailyTokens int64         `json:"actor_daily_tokens,omitempty"`
 	ActorDailyUSD    float64       `json:"actor_daily_usd,omitempty"`
 	DailyTokens      int64         `json:"daily_tokens,omitempty"`

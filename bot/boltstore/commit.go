@@ -52,6 +52,20 @@ func expected(tx *bolt.Tx, c bot.Commit) error {
 			return err
 		}
 	}
+	for _, count := range c.Counts {
+		n, _, err := counted(tx, count.Key)
+		if err != nil {
+			return err
+		}
+		if count.Most > 0 && n >= count.Most {
+			return &bot.CountError{Count: count}
+		}
+	}
+	return inOrder(tx, c)
+}
+
+// inOrder checks that steps count on from what their tasks have.
+func inOrder(tx *bolt.Tx, c bot.Commit) error {
 	last := map[string]uint64{}
 	for _, step := range c.Steps {
 		if _, ok := last[step.Task]; !ok {
@@ -119,6 +133,11 @@ func (s *Store) apply(tx *bolt.Tx, c bot.Commit) (bot.Commit, error) {
 		}
 		if err := tx.Bucket([]byte(bucketIndex)).Put(lead, nil); err != nil {
 			return done, fmt.Errorf("claim key: %w", err)
+		}
+	}
+	for _, count := range c.Counts {
+		if err := raise(tx, count.Key); err != nil {
+			return done, err
 		}
 	}
 	for _, step := range c.Steps {

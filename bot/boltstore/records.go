@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"strconv"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -86,4 +88,37 @@ func (s *Store) List(ctx context.Context, bucket, prefix string) (rs []bot.Recor
 // record copies a record out of the file's memory.
 func record(k, v []byte) bot.Record {
 	return bot.Record{Key: string(k), Revision: binary.BigEndian.Uint64(v), Value: bytes.Clone(v[8:])}
+}
+
+// counted returns a count and the revision of its record; 0 where it was never
+// raised.
+func counted(tx *bolt.Tx, key string) (n int64, revision uint64, err error) {
+	b := tx.Bucket([]byte(bucketRecords)).Bucket([]byte(bot.CountBucket))
+	if b == nil {
+		return 0, 0, nil
+	}
+	v := b.Get([]byte(key))
+	if v == nil {
+		return 0, 0, nil
+	}
+	if err := json.Unmarshal(v[8:], &n); err != nil {
+		return 0, 0, fmt.Errorf("decode count %s: %w", key, err)
+	}
+	return n, binary.BigEndian.Uint64(v), nil
+}
+
+// raise adds one to a count.
+func raise(tx *bolt.Tx, key string) error {
+	n, revision, err := counted(tx, key)
+	if err != nil {
+		return err
+	}
+	b, err := tx.Bucket([]byte(bucketRecords)).CreateBucketIfNotExists([]byte(bot.CountBucket))
+	if err != nil {
+		return fmt.Errorf("make bucket of counts: %w", err)
+	}
+	if err := b.Put([]byte(key), strconv.AppendInt(number(revision+1), n+1, 10)); err != nil {
+		return fmt.Errorf("raise count %s: %w", key, err)
+	}
+	return nil
 }

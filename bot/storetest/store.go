@@ -32,6 +32,7 @@ func Store(t *testing.T, open Open) {
 		{"a commit is whole or nothing", atomic},
 		{"a key is claimed once", claims},
 		{"of many who claim a key one wins", race},
+		{"counts stop at their most", counts},
 		{"revisions guard tasks and deliveries", revisions},
 		{"steps count on", steps},
 		{"open and pending are what has not ended", openSets},

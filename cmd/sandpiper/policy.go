@@ -24,10 +24,12 @@ func policyOf(loaded *config.Loaded) (bot.Policy, error) {
 	}
 	asker := []bot.Right{bot.MayAsk, bot.MaySave, bot.MaySchedule}
 	anyone := []string{"*"}
-	// Whoever reaches the control socket is the bot's own user.
+	// Whoever reaches the control socket is the bot's own user: a loop in their
+	// shell may ask as often as it likes, at the cost that budgets allow.
 	rules = append(rules, bot.Rule{
 		Origin: "console", Actors: []string{"console:*"},
-		May: append([]bot.Right{bot.MayCancelOthers, bot.MayPublish, bot.MayAdmin}, asker...),
+		May:     append([]bot.Right{bot.MayCancelOthers, bot.MayPublish, bot.MayAdmin}, asker...),
+		Budgets: bot.Budgets{ActorDailyTasks: -1, DailyTasks: -1},
 	})
 	rules = append(rules, bot.Rule{Origin: "web", Actors: anyone, May: asker})
 	// The clock's own words to a schedule's people.

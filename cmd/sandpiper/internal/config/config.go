@@ -62,13 +62,16 @@ type Price struct {
 	Output float64 `yaml:"output"`
 }
 
-// Budgets bound what a task, an actor and a day may cost; 0 means none of it.
+// Budgets bound what a task, an actor and a day may cost; 0 is no limit of that kind.
+// In a policy, 0 takes the budget of all, and a negative number is no limit.
 type Budgets struct {
 	Turns            int      `yaml:"turns"`
 	Tokens           int64    `yaml:"tokens"`
 	USD              float64  `yaml:"usd"`
 	Wall             Duration `yaml:"wall"`
 	Sandbox          Duration `yaml:"sandbox"`
+	ActorDailyTasks  int      `yaml:"actor_daily_tasks"`
+	DailyTasks       int      `yaml:"daily_tasks"`
 	ActorDailyTokens int64    `yaml:"actor_daily_tokens"`
 	ActorDailyUSD    float64  `yaml:"actor_daily_usd"`
 	DailyTokens      int64    `yaml:"daily_tokens"`
@@ -80,6 +83,7 @@ func (b Budgets) Bot() bot.Budgets {
 	return bot.Budgets{
 		Turns: b.Turns, Tokens: b.Tokens, USD: b.USD,
 		Wall: time.Duration(b.Wall), Sandbox: time.Duration(b.Sandbox),
+		ActorDailyTasks: b.ActorDailyTasks, DailyTasks: b.DailyTasks,
 		ActorDailyTokens: b.ActorDailyTokens, ActorDailyUSD: b.ActorDailyUSD,
 		DailyTokens: b.DailyTokens, DailyUSD: b.DailyUSD,
 	}
@@ -216,6 +220,7 @@ func Defaults() *Config {
 		Budgets: Budgets{
 			Turns: 40, Tokens: 400_000, USD: 2,
 			Wall: Duration(20 * time.Minute), Sandbox: Duration(10 * time.Minute),
+			ActorDailyTasks: 500, DailyTasks: 10_000,
 			ActorDailyTokens: 4_000_000, ActorDailyUSD: 20, DailyTokens: 40_000_000, DailyUSD: 200,
 		},
 		Limits: Limits{Input: 256 * MiB, Inputs: 20, Artifact: 50 * MiB, Artifacts: 20, WaitingPerActor: 20},
