@@ -24,16 +24,32 @@ import (
 // platform loses responses and programs run in containers. At the end each event
 // has one task, each task one ending, each delivery one message, and no
 // container is left. BINARY_KILLS and CRASH_SEED set the length and repeat a run.
+//
+// The kills are shared out between homes, each with a data folder and containers
+// of its own, because a life waits more than it works. The first home keeps a
+// session ready; the others save themselves that, and meet the cold starts.
 func TestKilledAnywhereUnderLoad(t *testing.T) {
+	const homes = 3
 	kills, seed := number(t, "BINARY_KILLS", 6), number(t, "CRASH_SEED", 1)
-	c := newCrashRun(t, uint64(seed))
-	for life := range kills {
-		// Up to three tasks' points: what the earlier life left is met too.
-		c.killed(strconv.Itoa(1 + c.random.IntN(75)))
-		t.Logf("life %d of %d: %d events so far", life+1, kills, len(c.events))
+	for n := range homes {
+		t.Run(fmt.Sprint("home ", n), func(t *testing.T) {
+			t.Parallel()
+			c := newCrashRun(t, uint64(seed*homes+n))
+			pool := 0
+			if n == 0 {
+				pool = 1
+			}
+			c.configure(fmt.Sprintf("sandbox: {pool: %d}\nbudgets: {actor_daily_tasks: 0, daily_tasks: 0}\n", pool))
+			lives := (kills + homes - 1 - n) / homes
+			for life := range lives {
+				// Up to two tasks' points: what the earlier life left is met too.
+				c.killed(strconv.Itoa(1 + c.random.IntN(45)))
+				t.Logf("life %d of %d: %d events so far", life+1, lives, len(c.events))
+			}
+			c.finish()
+			c.check()
+		})
 	}
-	c.finish()
-	c.check()
 }
 
 func number(t *testing.T, name string, fallback int) int {
@@ -57,11 +73,12 @@ type crashRun struct {
 	url      string
 	random   *rand.Rand
 	events   []bot.Event
+	points   map[string]int // how often a life ended at each
 }
 
 func newCrashRun(t *testing.T, seed uint64) *crashRun {
 	t.Helper()
-	c := &crashRun{home: newHome(t), random: rand.New(rand.NewPCG(seed, 3))}
+	c := &crashRun{home: newHome(t), points: map[string]int{}, random: rand.New(rand.NewPCG(seed, 3))}
 	c.platform = testplatform.New(testplatform.Faults{LoseRequest: 0.02, LoseResponse: 0.08, Busy: 0.02, Duplicate: 0.2}, seed)
 	c.platform.Store("sales", sales)
 	server := httptest.NewUnstartedServer(c.platform)
@@ -122,7 +139,7 @@ func (c *crashRun) killed(kill string) {
 			return true
 		default:
 		}
-		if len(c.events)-c.answered() < 4 {
+		if len(c.events)-c.answered() < 3 {
 			c.happen()
 		}
 		return false
@@ -130,6 +147,8 @@ func (c *crashRun) killed(kill string) {
 	if status := p.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
 		c.t.Fatalf("the life to be killed at point %s ended with %d\n%s", kill, p.ProcessState.ExitCode(), p.err.String())
 	}
+	lines := strings.Split(strings.TrimSpace(p.err.String()), "\n")
+	c.points[strings.TrimPrefix(lines[len(lines)-1], "killed at ")]++
 }
 
 // finish runs a life that nobody kills, until all is answered.
@@ -195,5 +214,6 @@ func (c *crashRun) check() {
 			}
 		}
 	}
+	c.t.Logf("lives ended at %v", c.points)
 	c.t.Logf("%d tasks, %d messages, a task was begun up to %d times, the model was asked %d times", len(tasks), len(arrived), begun, len(c.model.Requests()))
 }

@@ -77,9 +77,15 @@ func newHome(t *testing.T) *home {
 	h.write("skills/tiny/scripts/tiny.py", tinyScript)
 	h.write("skills/slow/SKILL.md", slowSkill)
 	h.write("skills/slow/scripts/slow.py", "import time\nprint('slowly', flush=True)\ntime.sleep(90)\n")
-	h.write("conf.yaml", "skills: {folders: ["+filepath.Join(h.dir, "skills")+"]}\nlisten: 127.0.0.1:0\n")
+	h.configure("")
 	t.Cleanup(h.noContainers)
 	return h
+}
+
+// configure writes the configuration with further lines.
+func (h *home) configure(lines string) {
+	h.t.Helper()
+	h.write("conf.yaml", "skills: {folders: ["+filepath.Join(h.dir, "skills")+"]}\nlisten: 127.0.0.1:0\n"+lines)
 }
 
 func (h *home) write(name, content string) {

@@ -10,7 +10,8 @@ import (
 )
 
 // KillAt returns a function for bot.OrchestratorOptions.Point that ends this
-// process with SIGKILL at a named point. The specification is "N" for the Nth
+// process with SIGKILL at a named point, whose name is the last that it prints on
+// stderr. The specification is "N" for the Nth
 // point whatever its name, or "N:name" for the Nth of that name; "" never kills.
 func KillAt(specification string) (func(name string), error) {
 	if specification == "" {
@@ -26,6 +27,7 @@ func KillAt(specification string) (func(name string), error) {
 		if only != "" && name != only || passed.Add(1) != at {
 			return
 		}
+		fmt.Fprintln(os.Stderr, "killed at "+name)
 		// The process ends inside this call; an error leaves a test that shows it.
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
