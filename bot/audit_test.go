@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,4 +164,56 @@ func entryCount(t *testing.T, w *world) (n int) {
 		n++
 	}
 	return n
+}
+
+// moody is a sink that fails when it is told to.
+type moody struct {
+	*bot.JSONSink
+	failing atomic.Bool
+	took    atomic.Int64
+}
+
+func (m *moody) Write(ctx context.Context, e bot.AuditEntry) error {
+	if m.failing.Load() {
+		return errors.New("no room for the audit")
+	}
+	m.took.Add(1)
+	return m.JSONSink.Write(ctx, e)
+}
+
+func TestASinkThatFailsLosesNothingAndStopsNothing(t *testing.T) {
+	out := &lockedBuffer{}
+	sink := &moody{JSONSink: bot.NewJSONSink(out)}
+	sink.failing.Store(true)
+	clock := &handClock{now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+	w := newWorld(t, echo, func(o *bot.OrchestratorOptions) {
+		o.Sink, o.Clock, o.Retention = sink, clock, bot.Retention{Audit: time.Hour}
+		_, o.Key, _ = ed25519.GenerateKey(rand.Reader)
+	})
+	w.settle(w.ask("c1", "alice", "q"))
+	until(t, "the failure is told", func() bool { return w.SinkError() != nil })
+	clock.add(48 * time.Hour)
+	before := entryCount(t, w)
+	if err := w.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := entryCount(t, w); after < before {
+		t.Errorf("%d of %d entries are left before the sink has them", after, before)
+	}
+	w.idle()
+	sink.failing.Store(false)
+	w.RetrySink()
+	until(t, "the sink has all", func() bool { return w.SinkError() == nil && int(sink.took.Load()) == entryCount(t, w) })
+	until(t, "they may go", func() bool {
+		if err := w.Tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return entryCount(t, w) < before
+	})
+	if n := strings.Count(w.log.String(), "audit sink fails"); n != 1 {
+		t.Errorf("the log tells the failure %d times", n)
+	}
+	if strings.Count(out.String(), `"seq":1,`) != 1 {
+		t.Errorf("an entry came twice or never: %s", out.String())
+	}
 }

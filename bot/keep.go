@@ -180,12 +180,19 @@ func (o *Orchestrator) pruneAudit(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	before := now.Add(-o.opts.Retention.Audit)
+	written := ^uint64(0)
+	if o.opts.Sink != nil { // it gets every entry before it goes
+		var err error
+		if written, _, err = o.written(ctx); err != nil {
+			return fmt.Errorf("prune audit: %w", err)
+		}
+	}
 	var last AuditEntry
 	for entry, err := range o.opts.Store.Audit(ctx, 0) {
 		if err != nil {
 			return fmt.Errorf("prune audit: %w", err)
 		}
-		if !entry.At.Before(before) {
+		if !entry.At.Before(before) || entry.Seq > written {
 			break
 		}
 		last = entry

@@ -99,6 +99,7 @@ type Orchestrator struct {
 	told      *told
 	hub       *hub
 	announcer *announcer
+	sink      *sinkState
 	// wake makes the dispatcher look again; it holds at most one signal.
 	wake chan struct{}
 	// jobs are functions for Run to start as workers, until it closes closing.
@@ -145,6 +146,7 @@ func New(opts OrchestratorOptions) (*Orchestrator, error) {
 		told:      newTold(),
 		hub:       newHub(),
 		announcer: &announcer{wake: make(chan struct{}, 1)},
+		sink:      &sinkState{wake: make(chan struct{}, 1)},
 		wake:      make(chan struct{}, 1),
 		jobs:      make(chan func(context.Context)),
 		closing:   make(chan struct{}),
@@ -313,6 +315,9 @@ func (o *Orchestrator) commit(ctx context.Context, c Commit) (Commit, error) {
 	}
 	for i := range done.Deliveries {
 		o.hub.changed(done.Deliveries[i].Task)
+	}
+	if len(done.Audit) > 0 {
+		o.hub.ring()
 	}
 	return done, err
 }

@@ -59,6 +59,7 @@ type app struct {
 	orchestrator *bot.Orchestrator
 	clock        *schedules.Clock
 	schedules    *schedules.Service
+	auditFile    *auditFile // nil where none is configured
 	// scheduleCommands are set before anything can ask for them: the core
 	// needs them, and they need the core.
 	scheduleCommands map[string]bot.CommandFunc
@@ -206,6 +207,7 @@ func (a *app) openCore(point func(string)) (err error) {
 		Redactor:  bot.NewRedactor(a.loaded.Secrets.Values()),
 		Key:       a.identity.key,
 		Purged:    a.purged,
+		Sink:      a.openAuditSink(),
 		Budgets:   a.loaded.Budgets.Bot(),
 		Limits:    bot.Limits{WaitingPerActor: a.loaded.Limits.WaitingPerActor, Input: int64(a.loaded.Limits.Input), Inputs: a.loaded.Limits.Inputs},
 		Retention: bot.Retention{Tasks: a.loaded.Retention.Tasks.Std(), Blobs: a.loaded.Retention.Blobs.Std(), Audit: a.loaded.Retention.Audit.Std()},

@@ -169,7 +169,9 @@ func (a *app) signals(ctx context.Context) error {
 }
 
 // reload reads again what can be: the skills' folders and the secrets' files.
+// The audit file is opened anew.
 func (a *app) reload() {
+	a.reopenAudit()
 	if err := a.catalogue.Reload(); err != nil {
 		a.log.Error("skills are not reloaded; the earlier ones stay", "error", err)
 	} else {

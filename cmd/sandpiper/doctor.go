@@ -141,7 +141,7 @@ func (a *app) registerDoctor(s *control.Server) {
 	control.Handle(s, "doctor", func(ctx context.Context, _ struct{}) ([]check, error) {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
-		checks := []check{a.checkStore(ctx)}
+		checks := append([]check{a.checkStore(ctx)}, a.checkAuditSink()...)
 		checks = append(checks, a.checkEngine(ctx)...)
 		checks = append(checks, a.checkModel(ctx))
 		checks = append(checks, a.checkSkills()...)

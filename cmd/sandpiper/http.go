@@ -127,6 +127,13 @@ func (a *app) parts(ctx context.Context) []part {
 		model.Status, model.Detail = "warning", problem
 	}
 	parts := []part{store, engine, model}
+	if target := auditTarget(a.loaded.Audit); target != "" {
+		sink := part{Name: "audit sink", Status: "ok", Detail: target}
+		if err := a.orchestrator.SinkError(); err != nil {
+			sink.Status, sink.Detail = "failed", err.Error()
+		}
+		parts = append(parts, sink)
+	}
 	for _, check := range a.connections {
 		parts = append(parts, check())
 	}

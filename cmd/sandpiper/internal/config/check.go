@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ func check(l *Loaded) []Problem {
 	if l.Web.ProxyHeader != "" && len(l.Web.TrustedProxies) == 0 {
 		c.problem("web.proxy_header", "web.proxy_header is believed from nobody", "list the proxy under web.trusted_proxies")
 	}
+	c.audit()
 	c.numbers()
 	c.platforms()
 	for i, p := range l.Policies {
@@ -86,6 +88,23 @@ func (c *checker) address(key, value string) {
 	u, err := url.Parse(value)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		c.problem(key, key+" is no complete http or https address", "write the whole base, for instance https://api.openai.com/v1")
+	}
+}
+
+// audit looks at the sink's form; whether it takes entries is doctor's to say.
+func (c *checker) audit() {
+	a := c.l.Audit
+	if a.File != "" && a.Syslog != "" {
+		c.problem("audit.syslog", "audit.file and audit.syslog are both set", "set one of them; a syslog can write files too")
+	}
+	if a.File != "" && !filepath.IsAbs(a.File) {
+		c.problem("audit.file", fmt.Sprintf("audit.file: %q is no full path", a.File), "write it from the root, for instance /var/log/sandpiper/audit.jsonl")
+	}
+	if a.Syslog == "" || a.Syslog == SyslogLocal {
+		return
+	}
+	if u, err := url.Parse(a.Syslog); err != nil || (u.Scheme != "udp" && u.Scheme != "tcp") || u.Port() == "" || u.Path != "" {
+		c.problem("audit.syslog", fmt.Sprintf("audit.syslog: %q is no syslog", a.Syslog), "write local, udp://host:514 or tcp://host:514")
 	}
 }
 

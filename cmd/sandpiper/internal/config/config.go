@@ -25,6 +25,7 @@ type Config struct {
 	Schedules Schedules `yaml:"schedules"`
 	Skills    Skills    `yaml:"skills"`
 	Retention Retention `yaml:"retention"`
+	Audit     Audit     `yaml:"audit"`
 
 	// Secrets and Addresses come from the environment alone.
 	Secrets   Secrets   `yaml:"-"`
@@ -202,6 +203,16 @@ type Retention struct {
 	Blobs Duration `yaml:"blobs"`
 	Audit Duration `yaml:"audit"`
 }
+
+// Audit says where a copy of each audit entry goes; empty: it stays in the
+// database alone.
+type Audit struct {
+	File   string `yaml:"file"`   // appended to, one JSON value a line
+	Syslog string `yaml:"syslog"` // SyslogLocal, udp://host:514 or tcp://host:514
+}
+
+// SyslogLocal means the syslog of this machine.
+const SyslogLocal = "local"
 
 // Addresses are the complete bases of the platforms' interfaces, as the
 // client libraries want them; empty means the public one.
