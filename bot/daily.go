@@ -47,7 +47,7 @@ func (o *Orchestrator) room(ctx context.Context, counts []Count) error {
 }
 
 // overDay says why nothing more is taken today.
-func (o *Orchestrator) overDay(event Event, full Count) Refusal {
+func (o *Orchestrator) overDay(full Count) Refusal {
 	now := o.now().UTC()
 	midnight := now.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	again := fmt.Sprintf("Please ask again after 00:00 UTC, in %s.", waitText(midnight.Sub(now)))

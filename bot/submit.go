@@ -64,13 +64,13 @@ func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decisi
 			return o.refuseNew(ctx, event, Refusal{
 				Kind:    "waiting",
 				Message: "Too many of your requests are waiting already. Please ask again when one of them is done.",
-			})
+			}, keys...)
 		}
 		defer o.queue.release(actor, conversation)
 	}
 	task, err := o.accept(ctx, event, decision, keys...)
 	if full := (*CountError)(nil); errors.As(err, &full) {
-		return o.refuseNew(ctx, event, o.overDay(event, full.Count))
+		return o.refuseNew(ctx, event, o.overDay(full.Count), keys...)
 	}
 	if claimed := (*ClaimedError)(nil); errors.As(err, &claimed) {
 		return o.twin(ctx, event, claimed)
@@ -83,13 +83,15 @@ func (o *Orchestrator) newTask(ctx context.Context, event Event, decision Decisi
 }
 
 // refuseNew refuses what a limit has no room for, unless it is known already.
-func (o *Orchestrator) refuseNew(ctx context.Context, event Event, r Refusal) (Ticket, error) {
-	task, err := o.opts.Store.Claimed(ctx, event.Key)
-	if err == nil {
-		return o.twin(ctx, event, &ClaimedError{Key: event.Key, Task: task})
-	}
-	if !errors.Is(err, ErrNotFound) {
-		return Ticket{}, fmt.Errorf("submit event: %w", err)
+func (o *Orchestrator) refuseNew(ctx context.Context, event Event, r Refusal, keys ...string) (Ticket, error) {
+	for _, key := range append([]string{event.Key}, keys...) {
+		task, err := o.opts.Store.Claimed(ctx, key)
+		if err == nil {
+			return o.twin(ctx, event, &ClaimedError{Key: key, Task: task})
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return Ticket{}, fmt.Errorf("submit event: %w", err)
+		}
 	}
 	return o.refuse(ctx, event, r)
 }
