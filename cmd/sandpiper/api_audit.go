@@ -23,13 +23,18 @@ type purgeQuery struct {
 	Task         string `json:"task,omitempty"`
 }
 
+// verifyAudit checks the whole chain.
+func (a *app) verifyAudit(ctx context.Context) (bot.VerifiedChain, error) {
+	public, ok := a.identity.key.Public().(ed25519.PublicKey)
+	if !ok {
+		return bot.VerifiedChain{}, errors.New("verify audit: the identity's key is of another kind")
+	}
+	return bot.VerifyAudit(ctx, a.store, public)
+}
+
 func (a *app) registerAudit(s *control.Server) {
 	control.Handle(s, "audit/verify", func(ctx context.Context, _ struct{}) (bot.VerifiedChain, error) {
-		public, ok := a.identity.key.Public().(ed25519.PublicKey)
-		if !ok {
-			return bot.VerifiedChain{}, errors.New("verify audit: the identity's key is of another kind")
-		}
-		found, err := bot.VerifyAudit(ctx, a.store, public)
+		found, err := a.verifyAudit(ctx)
 		var broken *bot.BrokenChainError
 		if errors.As(err, &broken) {
 			return found, &fault.Error{Status: fault.Failed, Message: broken.Error(), Err: err, Hint: "somebody changed the database outside of sandpiper, or it is damaged: compare it with a backup"}

@@ -157,7 +157,7 @@ func (a *app) pages() (http.Handler, error) {
 	return web.New(web.Options{
 		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.log,
 		Changed: a.orchestrator.Changed, Schedules: a.scheduleRows, Skills: a.skillRows, Health: a.healthRows,
-		Describe: describeStep, Viewed: a.orchestrator.Viewed,
+		Describe: describeStep, Plan: agent.Plan, Audit: a.auditView, Viewed: a.orchestrator.Viewed,
 		Token: a.loaded.Secrets.WebToken.Reveal(), ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
 		OpenOnLoopback: loopback && !a.loaded.Secrets.GitHubWebhook.Set(),
 		MaxInput:       int64(a.loaded.Limits.Input), MaxInputs: a.loaded.Limits.Inputs,
@@ -166,8 +166,32 @@ func (a *app) pages() (http.Handler, error) {
 
 // describeStep tells a step as a headline and the rest.
 func describeStep(step bot.Step) (headline, body string) {
-	headline, body, _ = strings.Cut(agent.Describe(step), "\n")
-	return headline, strings.TrimSpace(body)
+	headline, _, _ = strings.Cut(agent.Describe(step), "\n")
+	return strings.TrimPrefix(headline, step.Agent+": "), agent.Detail(step)
+}
+
+// auditView reads a task's entries of the audit and checks the whole chain.
+func (a *app) auditView(ctx context.Context, task string) (web.AuditView, error) {
+	var view web.AuditView
+	for entry, err := range a.store.Audit(ctx, 0) {
+		if err != nil {
+			return view, err
+		}
+		if entry.Task == task {
+			view.Entries = append(view.Entries, entry)
+		}
+	}
+	found, err := a.verifyAudit(ctx)
+	var broken *bot.BrokenChainError
+	switch {
+	case errors.As(err, &broken):
+		view.Verdict = broken.Error()
+	case err != nil:
+		return view, err
+	default:
+		view.Holds, view.Verdict = true, fmt.Sprintf("Checked now: entries %d to %d are whole.", found.First, found.Last)
+	}
+	return view, nil
 }
 
 func prefixes(texts []string) ([]netip.Prefix, error) {

@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/rand"
 	"errors"
+	"html/template"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -131,6 +132,12 @@ func (s *Server) continueFrom(r *http.Request, id string, event *bot.Event) stri
 	return ""
 }
 
+// saidBody is what a command answered.
+type saidBody struct {
+	Text template.HTML // rendered by markdown.go
+	Back string
+}
+
 // change handles the buttons of a task's page.
 func (s *Server) change(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4096)
@@ -159,6 +166,10 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request) {
 	}
 	if ticket.Refused != nil {
 		s.fail(w, r, http.StatusForbidden, ticket.Refused.Message, "")
+		return
+	}
+	if verb == "save" && ticket.Reply != "" {
+		s.render(w, r, http.StatusOK, "said", page{Title: "Save", Active: "tasks", Body: saidBody{Text: renderMarkdown(ticket.Reply, nil), Back: "/tasks/" + t.ID}})
 		return
 	}
 	target := "/tasks/" + t.ID

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"html/template"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -19,6 +20,8 @@ func (s *Server) funcs() template.FuncMap {
 		"key":      rand.Text,
 		"finished": func(st bot.TaskState) bool { return st.Final() },
 		"money":    func(v float64) string { return "$" + strconv.FormatFloat(v, 'f', 4, 64) },
+		// weblink is for the platforms' own links alone: any other scheme may run something.
+		"weblink": func(link string) bool { return strings.HasPrefix(link, "https://") },
 		"short": func(hash string) string {
 			return hash[:min(12, len(hash))]
 		},

@@ -29,6 +29,12 @@ type Options struct {
 	// Describe turns a step into words: a headline and a body. The shape of
 	// steps belongs to the runner.
 	Describe func(step bot.Step) (headline, body string)
+	// Plan reads the todo list as it last stood from a task's steps; nil leaves
+	// it out.
+	Plan func(steps []bot.Step) []bot.TodoItem
+	// Audit returns a task's links of the audit chain and whether the whole
+	// chain holds, in words; nil leaves the page out.
+	Audit func(ctx context.Context, task string) (AuditView, error)
 	// Viewed records in the audit that somebody looked at another's private
 	// task; where it cannot, the task is not shown.
 	Viewed func(ctx context.Context, viewer bot.Actor, task string) error
@@ -51,6 +57,13 @@ type Options struct {
 
 	MaxInput  int64 // bytes of one input
 	MaxInputs int
+}
+
+// AuditView is a task's part of the audit chain.
+type AuditView struct {
+	Entries []bot.AuditEntry
+	Holds   bool
+	Verdict string // about the whole chain, in words
 }
 
 // ScheduleRow is one line of the page of schedules.

@@ -33,7 +33,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: options, pages: map[string]*template.Template{}}
-	for _, name := range []string{"tasks", "task", "schedules", "skills", "health", "login", "error"} {
+	for _, name := range []string{"tasks", "task", "audit", "said", "schedules", "skills", "health", "login", "error"} {
 		t, err := template.New("layout.html").Funcs(s.funcs()).ParseFS(pageFiles, "pages/layout.html", "pages/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -54,6 +54,7 @@ func New(options Options) (*Server, error) {
 	mux.HandleFunc("GET /tasks/live", s.liveList)
 	mux.HandleFunc("GET /tasks/{id}", s.task)
 	mux.HandleFunc("GET /tasks/{id}/live", s.liveTask)
+	mux.HandleFunc("GET /tasks/{id}/audit", s.audit)
 	mux.HandleFunc("GET /tasks/{id}/files/{number}/{name}", s.file)
 	mux.HandleFunc("POST /tasks/{id}/{verb}", s.change)
 	mux.HandleFunc("GET /schedules", s.schedules)

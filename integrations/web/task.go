@@ -1,12 +1,16 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,11 +23,19 @@ type taskBody struct {
 	Actor       string
 	Answer      template.HTML // rendered by markdown.go from hostile Markdown
 	Question    template.HTML
+	Choices     []string
+	Plan        []bot.TodoItem
+	Pictures    []fileRow
+	Tables      []tableView
 	Files       []fileRow
 	Undelivered []bot.Undelivered
 	Steps       []stepRow
 	Deliveries  []bot.Delivery
 	Proof       string
+	Proven      string // the proof in a sentence
+	ProofFails  bool
+	Audit       bool
+	MayAnswer   bool
 	MayChange   bool
 	Going       bool
 	Duration    string
@@ -32,14 +44,16 @@ type taskBody struct {
 }
 
 type fileRow struct {
-	Name, Size, Type, Link, SHA256 string
-	Picture                        bool
+	Name, Size, Type, Link, SHA256, Alt string
 }
 
 type stepRow struct {
 	Seq      uint64
 	At       time.Time
+	Offset   string // since the task's start
 	Agent    string
+	Helper   bool // another agent than the lead
+	Key      string
 	Kind     bot.StepKind
 	Headline string
 	Body     string
@@ -66,43 +80,50 @@ func (s *Server) task(w http.ResponseWriter, r *http.Request) {
 		MayChange: s.mayChange(r.Context(), viewerOf(r.Context()), t),
 	}
 	for _, step := range steps {
-		body.Steps = append(body.Steps, s.row(step))
+		body.Steps = append(body.Steps, s.row(t, step))
 	}
+	if s.opts.Plan != nil {
+		body.Plan = s.opts.Plan(steps)
+	}
+	own := t.Event.Origin.Adapter == "web" && t.Event.Actor.ID == viewerOf(r.Context()).actor.ID
+	body.MayAnswer = own && (t.State == bot.TaskWaiting || t.State.Final())
 	if t.Outcome != nil {
-		s.fillOutcome(&body, t)
+		s.fillOutcome(r.Context(), &body, t)
 	}
 	if !t.Started.IsZero() && !t.Ended.IsZero() {
 		body.Duration = duration(t.Ended.Sub(t.Started))
 	}
 	p := page{Title: t.Title, Active: "tasks", Body: body}
-	if body.Going {
+	if body.Going && t.State != bot.TaskWaiting {
 		p.Refresh = 5
 	}
 	s.render(w, r, http.StatusOK, "task", p)
 }
 
-func (s *Server) fillOutcome(body *taskBody, t bot.Task) {
+func (s *Server) fillOutcome(ctx context.Context, body *taskBody, t bot.Task) {
 	o := t.Outcome
 	body.Answer = renderMarkdown(o.Message, typedLinks(t.Event.Text))
 	if o.Question != nil {
-		body.Question = renderMarkdown(o.Question.Text, nil)
+		body.Question, body.Choices = renderMarkdown(o.Question.Text, nil), o.Question.Choices
 	}
 	body.Undelivered = o.Undelivered
 	for i, f := range o.Files {
-		body.Files = append(body.Files, fileRow{
-			Name: f.Name, Size: fileSize(f.Size), Type: f.MediaType, SHA256: f.Blob, Picture: shownInline(f.MediaType),
+		row := fileRow{
+			Name: f.Name, Size: fileSize(f.Size), Type: f.MediaType, SHA256: f.Blob, Alt: f.Alt,
 			Link: "/tasks/" + t.ID + "/files/" + strconv.Itoa(i) + "/" + url.PathEscape(f.Name),
-		})
-	}
-	if len(o.Provenance.Proof) > 0 {
-		var pretty any
-		if json.Unmarshal(o.Provenance.Proof, &pretty) == nil {
-			if text, err := json.MarshalIndent(pretty, "", "  "); err == nil {
-				body.Proof = string(text)
-			}
+		}
+		body.Files = append(body.Files, row)
+		if shownInline(f.MediaType) {
+			body.Pictures = append(body.Pictures, row)
+		}
+		if table, ok := s.table(ctx, f, row.Link); ok && len(body.Tables) < mostTables {
+			body.Tables = append(body.Tables, table)
 		}
 	}
-	for name, version := range o.Provenance.Skills {
+	body.proof(o.Provenance.Proof)
+	body.Audit = s.opts.Audit != nil
+	for _, name := range slices.Sorted(maps.Keys(o.Provenance.Skills)) {
+		version := o.Provenance.Skills[name]
 		body.Skills = append(body.Skills, name+" "+version[:min(12, len(version))])
 	}
 	if o.Usage.CostUSD > 0 {
@@ -110,20 +131,54 @@ func (s *Server) fillOutcome(body *taskBody, t bot.Task) {
 	}
 }
 
-func (s *Server) row(step bot.Step) stepRow {
-	row := stepRow{Seq: step.Seq, At: step.At, Agent: step.Agent, Kind: step.Kind}
+// proof tells the sandbox's proof of enforcement in a sentence and whole.
+func (b *taskBody) proof(raw json.RawMessage) {
+	var pretty any
+	if len(raw) == 0 || json.Unmarshal(raw, &pretty) != nil {
+		return
+	}
+	if text, err := json.MarshalIndent(pretty, "", "  "); err == nil {
+		b.Proof = string(text)
+	}
+	var said struct{ Checked, Mismatches []string }
+	if json.Unmarshal(raw, &said) != nil {
+		return
+	}
+	b.ProofFails = len(said.Mismatches) > 0
+	b.Proven = strconv.Itoa(len(said.Checked)) + " settings of the container were read back from the engine and from inside it before the first program, and all hold"
+	if b.ProofFails {
+		b.Proven = strconv.Itoa(len(said.Mismatches)) + " of " + strconv.Itoa(len(said.Checked)) + " settings of the container do not hold"
+	}
+}
+
+func (s *Server) row(t bot.Task, step bot.Step) stepRow {
+	row := stepRow{Seq: step.Seq, At: step.At, Agent: step.Agent, Helper: step.Agent != "lead", Kind: step.Kind, Key: "step-" + strconv.FormatUint(step.Seq, 10)}
+	start := t.Started
+	if start.IsZero() {
+		start = t.Created
+	}
+	row.Offset = offset(step.At.Sub(start))
+	if row.Helper {
+		row.Agent = "helper " + strings.TrimPrefix(step.Agent, "lead/")
+	}
 	if step.Kind == bot.StepProgram {
 		var p bot.Program
 		if json.Unmarshal(step.Data, &p) == nil {
 			row.Program, row.Headline = &p, p.Title
 			if row.Headline == "" {
-				row.Headline = p.Language + " program"
+				row.Headline = "ran " + p.Language
 			}
 			return row
 		}
 	}
 	row.Headline, row.Body = s.opts.Describe(step)
 	return row
+}
+
+// offset writes how long after the start something happened.
+func offset(d time.Duration) string {
+	d = max(d, 0)
+	return fmt.Sprintf("%d:%04.1f", int(d.Minutes()), d.Seconds()-60*float64(int(d.Minutes())))
 }
 
 // shownInline reports whether a browser may draw a file of this type: raster

@@ -3,36 +3,53 @@
 // place of the old one.
 "use strict";
 
-async function swap(root) {
-  const part = root.querySelector("[data-swap]");
-  if (!part || root.contains(document.activeElement) && document.activeElement.closest("[data-swap] form")) return;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
-  if (!answer.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = page.querySelector(`[data-swap="${part.dataset.swap}"]`);
-  if (!fresh) return;
-  // What the reader opened stays open.
-  const open = [...part.querySelectorAll("details")].map((d) => d.open);
-  fresh.querySelectorAll("details").forEach((d, i) => { if (open[i]) d.open = true; });
-  part.replaceWith(document.adoptNode(fresh));
-  if (root.hasAttribute("data-going") && !page.querySelector("[data-going]")) location.reload();
+// What can be focused, in the order of the page.
+const focusable = "a[href], button, input, select, textarea, summary, [tabindex]";
+
+// typing reports whether somebody is writing in part, which must not be lost.
+function typing(part) {
+  return [...part.querySelectorAll("textarea, input:not([type=hidden])")].some((f) => f.value !== f.defaultValue);
 }
 
-for (const root of document.querySelectorAll("[data-live]")) {
-  if (root.tagName === "ARTICLE" && !root.hasAttribute("data-going")) continue;
+async function swap(root) {
+  const part = root.querySelector("[data-swap]");
+  if (!part || typing(part)) return false;
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+  if (!answer.ok) return false;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = page.querySelector(`[data-swap="${part.dataset.swap}"]`);
+  if (!fresh || typing(part)) return false;
+  // What the reader opened stays open, and the focus stays where it is.
+  for (const old of part.querySelectorAll("details[open][data-key]")) {
+    const same = [...fresh.querySelectorAll("details")].find((d) => d.dataset.key === old.dataset.key);
+    if (same) same.open = true;
+  }
+  const at = [...part.querySelectorAll(focusable)].indexOf(document.activeElement);
+  part.replaceWith(document.adoptNode(fresh));
+  if (at >= 0) fresh.querySelectorAll(focusable)[at]?.focus({ preventScroll: true });
+  for (const form of fresh.querySelectorAll("[data-composer]")) compose(form);
+  return !page.querySelector("[data-going]") && root.hasAttribute("data-going");
+}
+
+function live(root) {
+  const source = new EventSource(root.dataset.live);
   let waiting = false;
-  new EventSource(root.dataset.live).addEventListener("change", () => {
+  source.addEventListener("change", () => {
     if (waiting) return;
     waiting = true;
-    setTimeout(() => { waiting = false; swap(root); }, 300);
+    setTimeout(async () => {
+      waiting = false;
+      if (!(await swap(root).catch(() => false))) return; // the next change tries again
+      root.removeAttribute("data-going");
+      source.close();
+    }, 250);
   });
 }
 
-for (const form of document.querySelectorAll("[data-composer]")) {
+function compose(form) {
   const drop = form.querySelector("[data-drop]");
   const input = form.querySelector("input[type=file]");
-  const text = form.querySelector("textarea");
-  text?.addEventListener("keydown", (e) => {
+  form.querySelector("textarea")?.addEventListener("keydown", (e) => {
     if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) form.requestSubmit();
   });
   form.addEventListener("submit", () => {
@@ -40,7 +57,7 @@ for (const form of document.querySelectorAll("[data-composer]")) {
     button.disabled = true;
     button.textContent = "Sending…";
   });
-  if (!drop || !input) continue;
+  if (!drop || !input) return;
   const show = () => {
     const list = form.querySelector("[data-chosen]");
     list.replaceChildren(...[...input.files].map((f) => {
@@ -58,3 +75,10 @@ for (const form of document.querySelectorAll("[data-composer]")) {
     if (e.dataTransfer.files.length) { input.files = e.dataTransfer.files; show(); }
   });
 }
+
+// A page that comes back from the browser's memory has its button ready again.
+addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
+for (const root of document.querySelectorAll("[data-live]")) {
+  if (root.tagName !== "ARTICLE" || root.hasAttribute("data-going")) live(root);
+}
+for (const form of document.querySelectorAll("[data-composer]")) compose(form);
