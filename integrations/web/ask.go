@@ -100,7 +100,8 @@ func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Ev
 }
 
 func (s *Server) readFile(r *http.Request, part *multipart.Part, event *bot.Event) string {
-	name := path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
+	// Browsers write a quotation mark in a name as %22.
+	name := path.Base(strings.ReplaceAll(strings.ReplaceAll(part.FileName(), `\`, "/"), "%22", `"`))
 	if len(event.Inputs) >= s.opts.MaxInputs {
 		return "Too many files in one request."
 	}

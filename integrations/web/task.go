@@ -172,6 +172,9 @@ func (s *Server) row(t bot.Task, step bot.Step) stepRow {
 		}
 	}
 	row.Headline, row.Body = s.opts.Describe(step)
+	if strings.Contains(row.Headline, row.Body) {
+		row.Body = "" // nothing more than was said
+	}
 	return row
 }
 
