@@ -12,7 +12,7 @@ GOLANGCI_LINT := v2.15.0
 GOFUMPT       := v0.12.0
 GOVULNCHECK   := v1.9.0
 
-.PHONY: help build images demo demo-slack test check bench crash soak image gvisor gallery tools fuzz clean
+.PHONY: help build images demo demo-slack test check bench crash soak image gvisor gallery pages tools fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,11 @@ demo-slack: image ## the same through a fake Slack workspace; prints the thread
 gallery: ## draw the charts that are hard to draw, with a contact sheet, into out/gallery
 	go test ./skills/skilltest -count=1 -run TestGallery -args -gallery=$(CURDIR)/out/gallery
 	@echo; ls -l out/gallery/contact-sheet.png
+
+pages: ## look at the pages with Chromium; screenshots in out/pages
+	rm -rf out/pages && mkdir -p out/pages
+	go test ./cmd/sandpiper -count=1 -run TestPages -artifacts -outputdir=$(CURDIR)/out/pages
+	@echo; find out/pages -name '*.png' | head -3
 
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
