@@ -19,8 +19,10 @@ type stored struct {
 	skipped []bot.Undelivered
 	// notes tell the person what was changed in files.
 	notes []string
-	// answer and refusal are a runnable skill's words.
+	// answer and refusal are a runnable skill's words, auxiliary the files that
+	// only accompany its answer.
 	answer, refusal string
+	auxiliary       []string
 }
 
 // recordedArtifacts finds what an earlier life stored for an agent already.
@@ -50,6 +52,12 @@ func (t *task) store(ctx context.Context, w *workspace, s stored) (stored, error
 	}
 	s.skipped = append(s.skipped, skipped...)
 	if s.files, err = t.checkFiles(ctx, files, &s); err != nil {
+		return stored{}, err
+	}
+	for i := range s.files {
+		s.files[i].Auxiliary = slices.Contains(s.auxiliary, s.files[i].Name)
+	}
+	if err := t.describePictures(ctx, &s); err != nil {
 		return stored{}, err
 	}
 	note := noteData{Kind: noteArtifacts, Files: s.files, Skipped: s.skipped, Notes: s.notes, Answer: s.answer, Refusal: s.refusal, spent: t.spent(0)}

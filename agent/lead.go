@@ -96,7 +96,7 @@ func (l *loop) made() bool {
 func (l *loop) partial(end *ending) string {
 	words := l.t.words
 	parts := []string{fmt.Sprintf(words.Partial, end.Partial)}
-	text := cutText(strings.TrimSpace(end.Message), 6<<10)
+	text := bot.CloseFence(cutText(strings.TrimSpace(end.Message), 6<<10))
 	if text != "" && !strings.Contains(text, words.BasedOn) {
 		text = l.t.marked(text, l.unproven(text)) + "\n\n" + l.restsOn()
 	}

@@ -9,7 +9,7 @@ import (
 // outcome makes the answer of a message and what was stored: files that could
 // not be read, were changed or are not delivered are named in it.
 func (t *task) outcome(message string, s stored, end *ending) bot.Outcome {
-	parts := []string{strings.TrimSpace(message)}
+	parts := []string{bot.CloseFence(strings.TrimSpace(message))}
 	if unread := problems(t.run.Task.Inputs); unread != "" {
 		parts = append(parts, t.words.Unread+"\n"+unread)
 	}

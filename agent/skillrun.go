@@ -187,7 +187,7 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 	if err != nil {
 		return stored{}, err
 	}
-	var s stored
+	s := stored{auxiliary: skill.Auxiliary()}
 	if raw, ok := files["refusal.json"]; ok {
 		var refusal struct {
 			Message string `json:"message"`

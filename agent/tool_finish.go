@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/agent/internal/figures"
+	"github.com/sandpiper-bot/sandpiper/bot"
 )
 
 type finishArgs struct {
@@ -28,6 +29,7 @@ func finishTool() (*tool, error) {
 // finish accepts an ending, or gives it back once for mending: figures that no
 // program printed, and files that were never made.
 func (l *loop) finish(args finishArgs) observation {
+	args.Message = bot.CloseFence(args.Message) // remarks are appended to it
 	unproven := l.unproven(args.Message)
 	absent := l.absentFiles(args)
 	outside := l.outsideFiles(args.Files)

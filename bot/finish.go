@@ -93,7 +93,7 @@ func (o *Orchestrator) clean(ctx context.Context, out Outcome) (Outcome, error) 
 		out = failure(&TaskError{Kind: "internal", Message: fmt.Sprintf("The run ended in an unknown state %q.", out.State)})
 	}
 	r := o.opts.Redactor
-	out.Message = r.Text(out.Message)
+	out.Message = CloseFence(r.Text(out.Message)) // remarks are appended to it
 	out.Undelivered = r.undelivered(out.Undelivered)
 	if q := out.Question; q != nil {
 		clean := Question{Text: r.Text(q.Text)}
@@ -177,9 +177,13 @@ func (o *Orchestrator) owed(t *Task) []Delivery {
 	base := Delivery{Task: t.ID, Actor: t.Event.Actor, State: t.State, Links: links(t)}
 	var owed []Delivery
 	for i, place := range places {
+		files, named := o.filesFor(t, place, message)
 		d := base
 		d.Kind, d.Origin = DeliverAnswer, place
 		d.Message, d.Undelivered = message, out.Undelivered
+		if len(named) > 0 {
+			d.Message += "\n\n" + remarkNamed(named)
+		}
 		switch {
 		case t.Event.Kind == EventCommand:
 			d.Kind = DeliverNotice
@@ -192,9 +196,9 @@ func (o *Orchestrator) owed(t *Task) []Delivery {
 		if d.Kind != DeliverNotice || message != "" {
 			owed = append(owed, o.delivery(d))
 		}
-		if len(out.Files) > 0 {
+		if len(files) > 0 {
 			f := base
-			f.Kind, f.Origin, f.Files = DeliverFiles, place, out.Files
+			f.Kind, f.Origin, f.Files = DeliverFiles, place, files
 			owed = append(owed, o.delivery(f))
 		}
 	}

@@ -100,6 +100,9 @@ type Artifact struct {
 	Blob      string `json:"sha256"`
 	// Alt describes a picture for people who cannot see it.
 	Alt string `json:"alt,omitempty"`
+	// Auxiliary files accompany an answer, for programs or for a closer look: a
+	// Talk is spared them.
+	Auxiliary bool `json:"auxiliary,omitempty"`
 }
 
 // Undelivered names a declared file that is not delivered, and why.

@@ -158,6 +158,11 @@ func TestBuiltinSkillIsChosenByWordsAndFiles(t *testing.T) {
 		{"Сделай документ Word", "заметки.md", "document"},
 		{"Make slides about revenue by region", "sales.csv", "presentation"},
 		{"Сделай презентацию", "план.md", "presentation"},
+		{"Analyse this.", "sales.csv", "csv-report"},
+		{"analyze this", "sales.xlsx", "csv-report"},
+		{"Проанализируй это", "продажи.csv", "csv-report"},
+		{"Analyse this log", "app.log", "log-analysis"},
+		{"Analyse correlations in a chart", "sales.csv", "chart"},
 		{"Check this algorithm", "solution.py", "algorithm-check"},
 		{"Benchmark the function", "sort.py cases.json", "algorithm-check"},
 	} {
@@ -168,6 +173,9 @@ func TestBuiltinSkillIsChosenByWordsAndFiles(t *testing.T) {
 		choice := c.Choose(test.request, inputs)
 		require.Equal(t, test.want, choice.Skill.Name, "%s: %s", test.request, choice.Why)
 	}
+	csv, err := c.Get("csv-report")
+	require.NoError(t, err)
+	require.Equal(t, []string{"report.md", "profile.json"}, csv.Auxiliary())
 	require.True(t, c.Choose("hello", []skills.Input{{Name: "a.csv"}}).Unsure)
 	require.Contains(t, c.Choose("what changed?", []skills.Input{{Name: "a.csv"}}).Why, "it needs 2 files")
 }

@@ -26,5 +26,10 @@ type Skill struct {
 	FS    fs.FS
 }
 
+// Auxiliary lists the outputs of a runnable skill that only accompany its
+// answer, for programs or for a closer look. In a chat they are named and not
+// attached, unless the request asks for them.
+func (s Skill) Auxiliary() []string { return splitList(s.Metadata["auxiliary"]) }
+
 // Runnable reports whether the skill needs no model.
 func (s Skill) Runnable() bool { return s.Run != "" }

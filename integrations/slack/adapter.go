@@ -112,6 +112,7 @@ type Adapter struct {
 var (
 	_ bot.Source  = (*Adapter)(nil)
 	_ bot.Channel = (*Adapter)(nil)
+	_ bot.Talk    = (*Adapter)(nil)
 )
 
 // identity is who we are, as auth.test says.

@@ -86,6 +86,11 @@ func (a *Adapter) sendMessage(ctx context.Context, at address, d bot.Delivery) (
 	return a.receipt(at, have[0]), nil
 }
 
+// Fits implements bot.Talk.
+func (a *Adapter) Fits(message string) bool {
+	return len(render.Markdown(message, nil, maxMarkdown)) <= maxParts
+}
+
 // posts renders a delivery, at least one message, without its buttons.
 func (a *Adapter) posts(at address, d bot.Delivery) []post {
 	text := messageOf(d)

@@ -111,7 +111,7 @@ func (a *Adapter) shared(ctx context.Context, at address, d bot.Delivery) (bot.R
 func (a *Adapter) upload(ctx context.Context, d bot.Delivery) (*upload, error) {
 	u := &upload{Refused: d.Undelivered}
 	for _, f := range d.Files {
-		id, refused, err := a.uploadOne(ctx, f)
+		id, refused, err := a.uploadOne(ctx, d.Task, f)
 		switch {
 		case err != nil:
 			return nil, err
@@ -133,14 +133,14 @@ func (a *Adapter) upload(ctx context.Context, d bot.Delivery) (*upload, error) {
 
 // uploadOne brings one file to Slack, or says why Slack does not take it.
 // Nothing of it is visible yet, so any failure may be repeated.
-func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused string, err error) {
+func (a *Adapter) uploadOne(ctx context.Context, task string, f bot.Artifact) (id, refused string, err error) {
 	if f.Size == 0 {
 		return "", "it is empty, and Slack takes no empty files", nil
 	}
 	var target *slack.GetUploadURLExternalResponse
 	err = a.patiently(ctx, func(ctx context.Context) (err error) {
 		target, err = a.api().GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
-			FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(altOf(f), maxAlt),
+			FileName: render.Cut(f.Name, maxFileName), FileSize: int(f.Size), AltTxt: render.Cut(a.altOf(ctx, task, f), maxAlt),
 		})
 		return err
 	})
@@ -175,13 +175,21 @@ func (a *Adapter) uploadOne(ctx context.Context, f bot.Artifact) (id, refused st
 	return target.FileID, "", nil
 }
 
-// altOf describes a picture for people who cannot see it; one without a
-// description is at least named.
-func altOf(f bot.Artifact) string {
+// altOf describes a picture for people who cannot see it: in the words of who
+// made it or, where there are none, by its name and what was asked.
+func (a *Adapter) altOf(ctx context.Context, task string, f bot.Artifact) string {
 	if f.Alt != "" || !strings.HasPrefix(f.MediaType, "image/") {
 		return f.Alt
 	}
-	return "Picture: " + strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(f.Name, path.Ext(f.Name)))
+	alt := "Picture: " + strings.Join(strings.FieldsFunc(strings.TrimSuffix(path.Base(f.Name), path.Ext(f.Name)), func(r rune) bool {
+		return r == '-' || r == '_' || r == '.' || r == ' '
+	}), " ")
+	if tasks := a.shown(); tasks != nil {
+		if t, err := tasks.Task(ctx, task); err == nil && t.Title != "" && !t.Forgotten() {
+			alt += ", made for “" + t.Title + "”"
+		}
+	}
+	return alt
 }
 
 // repeatable is a failure before anything was visible.

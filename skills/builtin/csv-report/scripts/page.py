@@ -48,8 +48,8 @@ def answer(sections: list[Section], refused: list[tuple[str, str]], speech: Spee
         parts.append(speech.pick(f"Also read (rows): {rest}.", f"Также прочитано (строк): {rest}."))
     parts.extend(_refusals(refused, speech))
     files = speech.pick(
-        "Everything is in report.md; summary.xlsx has the tables, profile.json the profile.",
-        "Подробности — в report.md; таблицы — в summary.xlsx, профиль — в profile.json.",
+        "The tables are in summary.xlsx, the details in report.md.",
+        "Таблицы — в summary.xlsx, подробности — в report.md.",
     )
     return "\n\n".join([*parts, files])
 
