@@ -17,6 +17,13 @@ func (o *Orchestrator) command(ctx context.Context, event Event) (Ticket, error)
 	if _, refused := o.permitted(ctx, event, o.rightOf(event)); refused != nil && refused.Kind != "paused" {
 		return o.refuse(ctx, event, *refused)
 	}
+	// Obeyed before, it must not meet what has begun since.
+	switch task, err := o.opts.Store.Claimed(ctx, event.Key); {
+	case err == nil:
+		return Ticket{Task: task, Duplicate: true}, nil
+	case !errors.Is(err, ErrNotFound):
+		return Ticket{}, fmt.Errorf("submit command: %w", err)
+	}
 	switch event.Command.Name {
 	case "cancel", "stop":
 		return o.cancelCommand(ctx, event)
@@ -195,18 +202,45 @@ func (o *Orchestrator) cancelCommand(ctx context.Context, event Event) (Ticket, 
 	if ok, why := o.mayTouch(ctx, event, task); !ok {
 		return o.reply(ctx, event, "", "That task is somebody else's. "+why)
 	}
-	if err := o.Cancel(ctx, task.ID, CancelRequest{By: event.Actor}); err != nil {
-		return Ticket{}, err
-	}
+	text := "Cancelled `" + task.ID + "`."
 	if !event.Inline && task.Event.Origin.Conversation == event.Origin.Conversation {
-		return o.reply(ctx, event, task.ID, "") // the task's own ending says it
+		text = "" // the task's own ending says it
 	}
-	return o.reply(ctx, event, task.ID, "Cancelled `"+task.ID+"`.")
+	obeyed := false
+	err = o.cancel(ctx, task.ID, CancelRequest{By: event.Actor}, func(c *Commit) {
+		obeyed = true
+		c.Keys = []string{event.Key}
+		if text != "" && !event.Inline {
+			c.Deliveries = append(c.Deliveries, o.notice(event, "", text))
+		}
+	})
+	var claimed *ClaimedError
+	switch {
+	case errors.As(err, &claimed):
+		return Ticket{Task: task.ID, Duplicate: true}, nil
+	case err != nil:
+		return Ticket{}, err
+	case !obeyed: // it has ended, or somebody else cancelled it
+		return o.reply(ctx, event, task.ID, text)
+	}
+	o.opts.Point("committed")
+	ticket := Ticket{Task: task.ID}
+	if event.Inline {
+		ticket.Reply = o.opts.Redactor.Text(text)
+	}
+	return ticket, nil
 }
 
 // Cancel ends a task: at once when it waits, within Timing.Cancel when it runs.
 // A task that has ended is left as it is.
 func (o *Orchestrator) Cancel(ctx context.Context, id string, request CancelRequest) error {
+	return o.cancel(ctx, id, request, func(*Commit) {})
+}
+
+// cancel commits what also adds together with the cancelling, so that a command
+// is obeyed and known as obeyed, or neither. Where the task is left as it is,
+// also is not called.
+func (o *Orchestrator) cancel(ctx context.Context, id string, request CancelRequest, also func(*Commit)) error {
 	if err := o.await(ctx); err != nil {
 		return err
 	}
@@ -222,6 +256,7 @@ func (o *Orchestrator) Cancel(ctx context.Context, id string, request CancelRequ
 		entry.Actor = request.By.ID
 		c.Audit = []AuditEntry{entry}
 		if t.State == TaskRunning {
+			also(c)
 			return nil // the run ends it
 		}
 		if err := t.move(TaskCancelled, o.now(), request.Why); err != nil {
@@ -230,6 +265,7 @@ func (o *Orchestrator) Cancel(ctx context.Context, id string, request CancelRequ
 		t.Outcome = &Outcome{State: TaskCancelled, Message: "Cancelled."}
 		c.Audit = append(c.Audit, o.outcomeEntry(t))
 		c.Deliveries = o.owed(t)
+		also(c)
 		return nil
 	})
 	if err != nil {

@@ -342,3 +342,49 @@ func TestCommandsOfOtherRooms(t *testing.T) {
 	}
 	w.platform.once(t)
 }
+
+// TestCommandsAreObeyedOnce: a command that the platform delivers again, since
+// its first delivery was never acknowledged, does not meet what has begun since.
+func TestCommandsAreObeyedOnce(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		for _, name := range []string{"cancel", "retry"} {
+			g := newGate()
+			w := newWorld(t, g.Run)
+			first := w.ask("c1", "alice", "one")
+			<-g.started
+			if name == "retry" {
+				close(g.open)
+				w.settle(first)
+			}
+			obey := command("c1", "alice", name)
+			if _, err := w.Submit(t.Context(), obey); err != nil {
+				t.Fatal(err)
+			}
+			if name == "cancel" {
+				if got := w.settle(first).State; got != bot.TaskCancelled {
+					t.Fatalf("state %s", got)
+				}
+			}
+			if crash {
+				w.end()
+				w.start()
+			}
+			second := w.ask("c1", "alice", "two")
+			ticket, err := w.Submit(t.Context(), obey)
+			if err != nil || !ticket.Duplicate {
+				t.Errorf("%s again: %+v, %v", name, ticket, err)
+			}
+			if name == "cancel" {
+				close(g.open)
+			}
+			if got := w.settle(second).State; got != bot.TaskDone {
+				t.Errorf("after %s: the newer task is %s", name, got)
+			}
+			w.idle()
+			tasks, err := w.store.Tasks(t.Context(), bot.TaskQuery{Conversation: "c1"})
+			if want := map[string]int{"cancel": 2, "retry": 3}[name]; err != nil || len(tasks) != want {
+				t.Errorf("%s: %d tasks, want %d, %v", name, len(tasks), want, err)
+			}
+		}
+	}
+}

@@ -12,7 +12,6 @@ import (
 
 // Prefixes of the keys in bucketMarks.
 const (
-	commandMark   = "command/"   // a command that was obeyed
 	refusalMark   = "refusal/"   // an outsider who was told no
 	watermarkMark = "watermark/" // up to when a repository's comments were looked through
 )

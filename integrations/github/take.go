@@ -83,17 +83,14 @@ func (a *Adapter) command(ctx context.Context, intake bot.Intake, h *happening, 
 			return "ignored: nothing of ours in this conversation", nil
 		}
 	}
-	// A command that is delivered again must not meet a newer task.
-	if _, err := a.options.Records.Get(ctx, bucketMarks, commandMark+event.Key); err == nil {
-		return "taken before", nil
-	} else if !errors.Is(err, bot.ErrNotFound) {
-		return "", fmt.Errorf("look for command: %w", err)
-	}
-	if _, err := intake.Submit(ctx, event); err != nil {
+	// What it does and its key are committed together: delivered again, it
+	// does not meet a newer task.
+	ticket, err := intake.Submit(ctx, event)
+	if err != nil {
 		return "", fmt.Errorf("submit command: %w", err)
 	}
-	if err := a.mark(ctx, commandMark+event.Key, mark{At: a.options.Clock.Now()}); err != nil {
-		a.options.Logger.Warn("command is not marked as obeyed", "error", err)
+	if ticket.Duplicate {
+		return "taken before", nil
 	}
 	return "obeyed", nil
 }
