@@ -63,3 +63,41 @@ func TestRestsOn(t *testing.T) {
 		})
 	}
 }
+
+// TestWordsOfFiles: a word that may be the name of a file to be made fails
+// nothing where there is no such input; it is told, unless the file was made.
+// One that was surely meant fails the task where nothing else was read.
+func TestWordsOfFiles(t *testing.T) {
+	maybe := bot.Input{Name: "result.csv", Problem: "there is no result.csv", Maybe: true}
+	sure := bot.Input{Name: "sales.csv", Problem: "there is no data/sales.csv"}
+	makes := run("import os\nos.makedirs('out', exist_ok=True)\nopen('out/result.csv','w').write('a\\n1\\n')")
+	finish := modeltest.Do("finish", args{"message": "Fine."})
+	for name, tc := range map[string]struct {
+		script modeltest.Script
+		inputs []bot.Input
+		told   bool
+	}{
+		"made":        {lead(makes, finish), []bot.Input{maybe}, false},
+		"not made":    {lead(finish), []bot.Input{maybe}, true},
+		"made, other": {lead(makes, finish), []bot.Input{maybe, {Name: "x.csv", Problem: "there is no result.csv", Maybe: true}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			w.model(modeltest.Start(t, tc.script))
+			o := w.must(w.task("01A", "write result.csv", tc.inputs...))
+			if got := strings.Contains(o.Message, "there is no result.csv"); got != tc.told || o.State != bot.TaskDone {
+				t.Errorf("state %s: %s", o.State, o.Message)
+			}
+		})
+	}
+	w := newWorld(t, "")
+	for _, request := range []string{"a report", "something that no skill does"} {
+		o := w.must(w.task("01B"+request[:1], request, maybe))
+		if o.Error == nil || !strings.Contains(o.Error.Message, "there is no result.csv") {
+			t.Errorf("without a model: %+v", o)
+		}
+	}
+	if o := w.must(w.task("01C", "sum up", sure, maybe)); o.Error == nil || !strings.Contains(o.Error.Message, "None of the files could be read:\n- `sales.csv`: there is no data/sales.csv") {
+		t.Errorf("surely meant: %+v", o)
+	}
+}

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"errors"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -10,7 +13,7 @@ import (
 // not be read, were changed or are not delivered are named in it.
 func (t *task) outcome(message string, s stored, end *ending) bot.Outcome {
 	parts := []string{bot.CloseFence(strings.TrimSpace(message))}
-	if unread := problems(t.run.Task.Inputs); unread != "" {
+	if unread := problems(unmade(t.run.Task.Inputs, s.files)); unread != "" {
 		parts = append(parts, t.words.Unread+"\n"+unread)
 	}
 	if len(s.notes) > 0 {
@@ -23,4 +26,27 @@ func (t *task) outcome(message string, s stored, end *ending) bot.Outcome {
 	}
 	o.Message = strings.Join(parts, "\n\n")
 	return o
+}
+
+// unmade leaves out the inputs that the text may have meant as names of files
+// to be made, and that were made.
+func unmade(inputs []bot.Input, made []bot.Artifact) []bot.Input {
+	return slices.DeleteFunc(slices.Clone(inputs), func(in bot.Input) bool {
+		return in.Maybe && slices.ContainsFunc(made, func(f bot.Artifact) bool {
+			return strings.EqualFold(path.Base(f.Name), in.Name)
+		})
+	})
+}
+
+// naming names the inputs that could not be read in a failure, too: they may be
+// why it failed.
+func (t *task) naming(err error) error {
+	var failed *bot.TaskError
+	unread := problems(t.run.Task.Inputs)
+	if unread == "" || !errors.As(err, &failed) || strings.Contains(failed.Message, unread) {
+		return err
+	}
+	told := *failed
+	told.Message += "\n\n" + t.words.Unread + "\n" + unread
+	return &told
 }

@@ -153,6 +153,11 @@ func (t *task) record(ctx context.Context, kind bot.StepKind, agent string, data
 
 // do takes the way that the request asks for.
 func (t *task) do(ctx context.Context, steps []bot.Step) (bot.Outcome, error) {
+	outcome, err := t.way(ctx, steps)
+	return outcome, t.naming(err)
+}
+
+func (t *task) way(ctx context.Context, steps []bot.Step) (bot.Outcome, error) {
 	if err := t.readable(); err != nil {
 		return bot.Outcome{}, err
 	}
@@ -170,15 +175,18 @@ func (t *task) do(ctx context.Context, steps []bot.Step) (bot.Outcome, error) {
 	return t.runLead(ctx, skill, steps)
 }
 
-// readable fails a task none of whose files could be read.
+// readable fails a task none of whose files could be read. Words that may name
+// a file to be made do not count.
 func (t *task) readable() error {
 	inputs := t.run.Task.Inputs
+	meant := false
 	for _, in := range inputs {
 		if in.Problem == "" {
 			return nil
 		}
+		meant = meant || !in.Maybe
 	}
-	if len(inputs) == 0 {
+	if !meant {
 		return nil
 	}
 	return &bot.TaskError{Kind: "input", Message: t.words.unreadable(inputs), Hint: t.words.SendAgain}

@@ -34,12 +34,12 @@ func (o *Orchestrator) command(ctx context.Context, event Event) (Ticket, error)
 		}
 		return o.reply(ctx, event, "", text)
 	case "help", "":
-		return o.reply(ctx, event, "", o.helpText())
+		return o.reply(ctx, event, "", o.helpText(event))
 	case "retry":
 		return o.retryCommand(ctx, event)
 	}
 	if _, ok := o.opts.Commands[event.Command.Name]; !ok {
-		return o.reply(ctx, event, "", fmt.Sprintf("I do not know the command `%s`.\n\n%s", event.Command.Name, o.helpText()))
+		return o.reply(ctx, event, "", fmt.Sprintf("I do not know the command `%s`.\n\n%s", event.Command.Name, o.helpText(event)))
 	}
 	return o.foreign(ctx, event)
 }
@@ -66,15 +66,25 @@ func (o *Orchestrator) reply(ctx context.Context, event Event, task, text string
 	return ticket, nil
 }
 
-func (o *Orchestrator) helpText() string {
-	lines := []string{
-		"Ask me in your own words and attach the files; I write a program, run it, and answer here.",
-		"", "- `status`: what I am doing in this conversation", "- `cancel`: end it", "- `retry`: do the last one again", "- `help`: this",
+// helpText tells what can be asked and commanded, written as it is where the
+// event came from.
+func (o *Orchestrator) helpText(event Event) string {
+	spell := func(command string) string { return command }
+	if speller, ok := o.opts.Channels[event.Origin.Adapter].(Speller); ok {
+		spell = speller.Spell
+	}
+	helps := []string{
+		"status: what I am doing in this conversation", "cancel: end it", "retry: do the last one again", "help: this",
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.opts.Commands)) {
 		if help := o.opts.Commands[name].Help; help != "" {
-			lines = append(lines, "- `"+strings.Replace(help, ":", "`:", 1))
+			helps = append(helps, help)
 		}
+	}
+	lines := []string{"Ask me in your own words and attach the files; I write a program, run it, and answer here.", ""}
+	for _, help := range helps {
+		command, what, _ := strings.Cut(help, ":")
+		lines = append(lines, "- `"+spell(command)+"`:"+what)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -352,11 +362,15 @@ func (o *Orchestrator) again(ctx context.Context, task *Task, key string, actor 
 	event := task.Event
 	event.Key, event.Received, event.Source = key, o.now(), ""
 	event.Actor = actor
-	event.Inputs = slices.Clone(event.Inputs)
-	for i := range event.Inputs {
+	event.Inputs = nil
+	for i, in := range task.Event.Inputs {
 		if i < len(task.Inputs) && task.Inputs[i].Blob != "" {
-			event.Inputs[i].Blob = task.Inputs[i].Blob
+			in.Blob = task.Inputs[i].Blob
 		}
+		if in.Found && in.Blob == "" {
+			continue // it is looked for again
+		}
+		event.Inputs = append(event.Inputs, in)
 	}
 	decision, refused := o.permitted(ctx, event, needed(event))
 	if refused != nil {

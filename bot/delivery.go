@@ -72,6 +72,9 @@ type Receipt struct {
 	Detail string `json:"detail,omitempty"`
 	// Undelivered lists files that the platform refused, with the reason.
 	Undelivered []Undelivered `json:"undelivered,omitempty"`
+	// Told says that what was sent names the undelivered itself: the core owes
+	// no remark about them.
+	Told bool `json:"told,omitempty"`
 }
 
 // FailureClass says what may be done after a send failed.

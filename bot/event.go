@@ -87,6 +87,12 @@ type InputRef struct {
 	Blob string `json:"blob,omitempty"`
 	// Problem says why the adapter already knows that it cannot be read.
 	Problem string `json:"problem,omitempty"`
+	// Maybe says that the text names it and may mean something to be made, or
+	// merely speak of it: that it cannot be read is told, and fails nothing.
+	Maybe bool `json:"maybe,omitempty"`
+	// Found says that Expand named it: what could not be read is looked for
+	// again when the task is done again.
+	Found bool `json:"found,omitempty"`
 }
 
 // Command is what an EventCommand asks for.

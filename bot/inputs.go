@@ -25,9 +25,16 @@ func (o *Orchestrator) expand(ctx context.Context, task *Task) error {
 	}
 	call, cancel := context.WithTimeout(ctx, o.opts.Timing.Call)
 	defer cancel()
-	found, err := expander.Expand(call, task.Event)
+	event := task.Event
+	for _, answer := range task.Answers { // they may name files, too
+		event.Text += "\n\n" + answer.Text
+	}
+	found, err := expander.Expand(call, event)
 	if err != nil {
 		return &laterError{fmt.Errorf("ask which files are meant: %w", err)}
+	}
+	for i := range found {
+		found[i].Found = true
 	}
 	updated, err := o.update(ctx, task.ID, func(t *Task, _ *Commit) error {
 		if t.Expanded {
@@ -62,7 +69,7 @@ func (o *Orchestrator) fetch(ctx context.Context, task *Task) error {
 		if err != nil {
 			return err
 		}
-		in.Name = unused(safeName(ref.Name), names)
+		in.Name, in.Maybe = unused(safeName(ref.Name), names), ref.Maybe
 		inputs = append(inputs, in)
 	}
 	updated, err := o.update(ctx, task.ID, func(t *Task, c *Commit) error {

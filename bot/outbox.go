@@ -297,7 +297,7 @@ func (b *outbox) sent(ctx context.Context, d *Delivery, receipt Receipt) error {
 	err := b.step(ctx, d, DeliverySent, func(d *Delivery, c *Commit) {
 		d.Receipt, d.Next = &receipt, time.Time{}
 		c.Audit = []AuditEntry{b.entry(AuditReceipt, d, map[string]any{"receipt": receipt.ID})}
-		if len(receipt.Undelivered) > 0 {
+		if len(receipt.Undelivered) > 0 && !receipt.Told {
 			c.Deliveries = append(c.Deliveries, b.o.unfiled(d, receipt.Undelivered))
 		}
 	})

@@ -45,11 +45,18 @@ type Channel interface {
 
 // Expander is a Channel that can say only over the network which files a
 // request names: a pattern of paths in a repository, say. It is asked once for
-// a task, after its right was granted and before its inputs are fetched; what
-// it returns is added to them. An error means that there was no answer: it is
+// a task, and once more for each answer to its questions, after its right was
+// granted and before its inputs are fetched; what it returns is added to them.
+// event.Text holds the request and all answers. An error means that there was no answer: it is
 // asked again.
 type Expander interface {
 	Expand(ctx context.Context, event Event) ([]InputRef, error)
+}
+
+// Speller is a Channel on which a command is not its bare words: Spell returns
+// how a person writes it there.
+type Speller interface {
+	Spell(command string) string
 }
 
 // Fetched is what Fetch learned beside the bytes.

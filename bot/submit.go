@@ -249,6 +249,7 @@ func (o *Orchestrator) answered(ctx context.Context, event Event) (Ticket, bool,
 		}
 		t.Answers = append(slices.Clip(t.Answers), Answer{Text: event.Text, Actor: event.Actor, At: o.now(), Source: event.Source})
 		t.Event.Inputs = append(slices.Clip(t.Event.Inputs), event.Inputs...)
+		t.Expanded = false
 		c.Keys = []string{event.Key}
 		c.Audit = []AuditEntry{o.entry(AuditEvent, t, map[string]any{"key": event.Key, "answer": len(t.Answers)})}
 		return nil

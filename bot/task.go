@@ -90,6 +90,7 @@ type Input struct {
 	Blob      string `json:"blob,omitempty"`   // SHA-256, hex
 	Source    string `json:"source,omitempty"` // where it came from, pinned (a commit, a file id)
 	Problem   string `json:"problem,omitempty"`
+	Maybe     bool   `json:"maybe,omitempty"` // see InputRef.Maybe
 }
 
 // Artifact is a file a task produced.

@@ -52,8 +52,10 @@ type lock struct {
 }
 
 var (
-	_ bot.Source  = (*Adapter)(nil)
-	_ bot.Channel = (*Adapter)(nil)
+	_ bot.Source   = (*Adapter)(nil)
+	_ bot.Channel  = (*Adapter)(nil)
+	_ bot.Expander = (*Adapter)(nil)
+	_ bot.Speller  = (*Adapter)(nil)
 )
 
 // New checks options and makes an Adapter. It talks to nobody before Run.
@@ -121,6 +123,9 @@ func fileHosts() []string {
 		"github-production-user-asset-6210df.s3.amazonaws.com", "github-production-repository-file-5c1aeb.s3.amazonaws.com",
 	}
 }
+
+// Spell implements bot.Speller: how a command is written in a comment.
+func (a *Adapter) Spell(command string) string { return "@" + a.options.Handle + " /" + command }
 
 // Name implements bot.Source.
 func (a *Adapter) Name() string { return Name }

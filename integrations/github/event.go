@@ -203,6 +203,9 @@ func (a *Adapter) decide(h *happening) (event bot.Event, reason string) {
 	if h.action == "labeled" {
 		said.called, said.command = true, ""
 	}
+	if said.command == "help" && h.title != "" {
+		said.command = "" // the title is the request of an issue that only calls
+	}
 	event = a.event(h, said)
 	switch {
 	case !said.called && h.action == "edited" && before:

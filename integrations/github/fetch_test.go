@@ -3,6 +3,7 @@ package github_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,9 +31,38 @@ func TestInputs(t *testing.T) {
 		"glob":                  {body: func(*world) string { return "`data/*.csv`" }, want: []string{"`a,b/1,2/`", "`a,b/3,4/`"}, not: []string{"5,6"}},
 		"deep glob":             {body: func(*world) string { return "`data/**/*.csv`" }, want: []string{"`a,b/1,2/`", "`a,b/5,6/`"}},
 		"no match":              {body: func(*world) string { return "`none/*.csv`" }, want: []string{"no file of the repository matches it"}},
-		"an output's name":      {body: func(*world) string { return "write result.csv" }, not: []string{"- result.csv"}},
-		"blob link":             {body: func(w *world) string { return w.hub.URL() + "/" + repo + "/blob/main/data/deep/c.csv" }, want: []string{"`a,b/5,6/`", "octo/sales@"}},
-		"raw link":              {body: func(w *world) string { return w.hub.URL() + "/" + repo + "/raw/main/data/a.csv" }, want: []string{"`a,b/1,2/`"}},
+		"an output's name":      {body: func(*world) string { return "and write result.csv" }, want: []string{"- result.csv", "(maybe)"}},
+		"missing":               {body: func(*world) string { return "data/none.csv" }, want: []string{"- none.csv there is no data/none.csv at octo/sales's default branch"}, not: []string{"maybe"}},
+		"missing, twice":        {body: func(*world) string { return "old/x.csv and new/x.csv" }, want: []string{"no old/x.csv", "no new/x.csv"}},
+		"in several folders": {body: func(w *world) string {
+			w.hub.Commit(repo, "main", "ann", "c", map[string]string{"x/same.csv": "s", "y/same.csv": "s"})
+			return "same.csv"
+		}, want: []string{"several folders: write which (x/same.csv, y/same.csv)"}},
+		"odd name": {body: func(w *world) string {
+			w.hub.Commit(repo, "main", "ann", "c", map[string]string{"data/a (1) & b.csv": "o\n1\n"})
+			return "`data/a (1) & b.csv`"
+		}, want: []string{"`o/1/`"}},
+		"out of the repository": {body: func(*world) string { return "../secrets.csv" }, want: []string{"the path ../secrets.csv leads out of the repository"}},
+		"the asker's machine":   {body: func(*world) string { return `C:\Users\ann\sales.csv` }, want: []string{"sales.csv", "path on your machine"}},
+		"unlisted host":         {body: func(*world) string { return "https://example.org/sales.csv?sig=1" }, want: []string{"its host example.org is not among those that I read links of"}},
+		"a page":                {body: func(*world) string { return "https://example.org/how" }, want: []string{"its host example.org", "(maybe)"}},
+		"link in code":          {body: func(*world) string { return "`https://example.org/sales.csv`" }, want: []string{"its host example.org"}},
+		"another scheme":        {body: func(*world) string { return "s3://bucket/sales.csv" }, want: []string{"only https links are read, not s3: links"}},
+		"talk of an issue":      {body: func(w *world) string { return w.hub.URL() + "/" + repo + "/issues/1" }, not: []string{"not read", "\n- 1"}},
+		"all of a kind":         {body: func(*world) string { return "all .csv files" }, not: []string{"not read"}},
+		"hidden": {body: func(w *world) string {
+			w.hub.Commit(repo, "main", "ann", "c", map[string]string{".data/h.csv": "h\n1\n"})
+			return ".data/h.csv"
+		}, want: []string{"`h/1/`"}},
+		"folder":    {body: func(w *world) string { return w.hub.URL() + "/" + repo + "/tree/main/data" }, want: []string{"it is a folder"}},
+		"loopback":  {body: func(*world) string { return "http://127.0.0.1:1/x" }, want: []string{"leads where I do not go: refuse address 127.0.0.1: loopback"}, not: []string{"(maybe)"}},
+		"mapped":    {body: func(*world) string { return "https://[::ffff:10.0.0.1]/x" }, want: []string{"private network"}},
+		"NAT64":     {body: func(*world) string { return "https://[64:ff9b::a9fe:a9fe]/x" }, want: []string{"link-local"}},
+		"decimal":   {body: func(*world) string { return "http://2130706433/x.csv" }, want: []string{"its host 2130706433 is not among"}},
+		"octal":     {body: func(*world) string { return "http://0177.0.0.1/x.csv" }, want: []string{"its host 0177.0.0.1 is not among"}},
+		"very many": {body: func(*world) string { return manyLinks(50) }, want: []string{"30 more things that the text names"}},
+		"blob link": {body: func(w *world) string { return w.hub.URL() + "/" + repo + "/blob/main/data/deep/c.csv" }, want: []string{"`a,b/5,6/`", "octo/sales@"}},
+		"raw link":  {body: func(w *world) string { return w.hub.URL() + "/" + repo + "/raw/main/data/a.csv" }, want: []string{"`a,b/1,2/`"}},
 		"branch with a slash": {body: func(w *world) string {
 			w.hub.Commit(repo, "feature/x", "ann", "c", map[string]string{"f.csv": "f\n8\n"})
 			return w.hub.URL() + "/" + repo + "/blob/feature/x/f.csv"
@@ -75,6 +105,14 @@ func TestInputs(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyLinks(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, " https://example.org/%d.csv", i)
+	}
+	return out.String()
 }
 
 // other makes a repository with a file that reader may read, and returns a
@@ -131,12 +169,17 @@ func TestForgedRequests(t *testing.T) {
 	// GitHub's own host.
 	w.hub.Comment(repo, n, "ann", "@sandpiper read "+inner.URL+"/user-attachments/files/1/x.csv and https://example.org/user-attachments/files/1/y.csv")
 	w.idle(l)
-	if tasks, err = l.store.Tasks(t.Context(), everything()); err != nil || len(tasks[0].Event.Inputs) != 0 {
-		t.Errorf("inputs %+v %v", tasks[0].Event.Inputs, err)
+	if tasks, err = l.store.Tasks(t.Context(), everything()); err != nil || len(tasks[0].Inputs) != 2 {
+		t.Fatalf("inputs %+v %v", tasks[0].Inputs, err)
+	}
+	for _, in := range tasks[0].Inputs {
+		if in.Problem == "" || in.Blob != "" {
+			t.Errorf("input %+v", in)
+		}
 	}
 }
 
-// A repository that may not be listed costs the patterns, not the task.
+// A repository that may not be listed costs its files, not the task.
 func TestUnlisted(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]githubtest.Fault{
@@ -146,13 +189,17 @@ func TestUnlisted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			want := "does not let me list"
+			if name == "empty" {
+				want = "the repository is empty"
+			}
 			w := newWorld(t, setup{})
 			w.hub.Fault(fault)
 			l := w.start()
 			n := w.hub.OpenIssue(repo, "ann", "t", "b")
 			w.hub.Comment(repo, n, "ann", "@sandpiper plot `data/*.csv` into out.csv")
 			w.idle(l)
-			if body := w.one(n).Body; !strings.Contains(body, "does not let me list") || strings.Contains(body, "- out.csv") {
+			if body := w.one(n).Body; !strings.Contains(body, want) || !strings.Contains(body, "data/") {
 				t.Errorf("answer %s", body)
 			}
 		})

@@ -1,10 +1,7 @@
 package github
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/url"
 	"path"
 	"regexp"
@@ -21,6 +18,7 @@ const (
 	refAttachment = "attachment" // a file uploaded into a comment
 	refFile       = "file"       // a file of a repository
 	refDiff       = "diff"       // a pull request's changes
+	refNone       = "none"       // what a text names and cannot be had
 )
 
 // ref is InputRef.Ref.
@@ -86,7 +84,7 @@ var (
 // linked makes an input of a link that leads to a file.
 func (a *Adapter) linked(link, in string) (bot.InputRef, bool) {
 	u, err := url.Parse(link)
-	if err != nil {
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") {
 		return bot.InputRef{}, false
 	}
 	host, err := netguard.HostOf(link)
@@ -111,107 +109,7 @@ func (a *Adapter) linked(link, in string) (bot.InputRef, bool) {
 	return bot.InputRef{}, false
 }
 
-// dataFile says that a bare word is likely to name a file of data.
-func dataFile(word string) bool {
-	switch strings.ToLower(path.Ext(word)) {
-	case ".csv", ".tsv", ".xlsx", ".xls", ".xlsm", ".ods", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".log", ".xml",
-		".yaml", ".yml", ".md", ".sqlite", ".db", ".zip", ".gz", ".html", ".pdf", ".docx", ".py", ".sql", ".toml", ".ini", ".geojson":
-		return true
-	}
-	return false
-}
-
-var pathPattern = regexp.MustCompile(`^[\p{L}\p{N}_.*?\[\]{}@+ -]+(?:/[\p{L}\p{N}_.*?\[\]{}@+ -]+)*$`)
-
-// paths are the words of a text that may name files of the repository.
-func paths(said reading) []string {
-	var out []string
-	for _, word := range said.names {
-		word = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(word), "./"), "/")
-		if !pathPattern.MatchString(word) || strings.Contains(word, "..") || len(word) > 300 {
-			continue
-		}
-		if (dataFile(word) || (isPattern(word) && strings.Contains(word, "/"))) && !slices.Contains(out, word) {
-			out = append(out, word)
-		}
-	}
-	return out
-}
-
 func isPattern(word string) bool { return strings.ContainsAny(word, "*?[") }
-
-var diffWords = regexp.MustCompile(`(?i)\b(?:diff|patch|pull request|changes?|changed|changeset|PR)\b|дифф|изменени|пулл?-?реквест`)
-
-// mostMatches bounds how many files one pattern brings.
-const mostMatches = 20
-
-// Expand implements bot.Expander: it looks the words that may be paths up in
-// the repository, at the pull request's head or the default branch, pins what
-// exists to a commit, and adds a pull request's diff where the text speaks of
-// it. A word that names no file is just a word.
-func (a *Adapter) Expand(ctx context.Context, event bot.Event) ([]bot.InputRef, error) {
-	to, err := readAddress(event.Origin)
-	if err != nil {
-		return nil, nil //nolint:nilerr // an origin without an issue has no repository to look in
-	}
-	said := read(event.Text, a.options.Handle)
-	var out []bot.InputRef
-	if to.Pull && diffWords.MatchString(said.text) {
-		out = append(out, ref{Kind: refDiff, Repository: to.Repository, Number: to.Number}.input(fmt.Sprintf("pull-%d.diff", to.Number)))
-	}
-	words := paths(said)
-	if len(words) == 0 {
-		return out, nil
-	}
-	repository, commit, err := a.head(ctx, to)
-	if err != nil {
-		return a.unlisted(out, words, fmt.Errorf("find the commit to read: %w", err))
-	}
-	files, cut, err := a.list(ctx, to, repository, commit)
-	if err != nil {
-		return a.unlisted(out, words, fmt.Errorf("list files: %w", err))
-	}
-	for _, word := range words {
-		found := matches(files, word)
-		if slices.ContainsFunc(event.Inputs, func(in bot.InputRef) bool { return brings(in, found) }) {
-			continue // a task that is done again brings them pinned already
-		}
-		if len(found) == 0 && (isPattern(word) || cut && strings.Contains(word, "/")) {
-			problem := "no file of the repository matches it"
-			if cut {
-				problem = "the repository is too large to list; link the file instead"
-			}
-			out = append(out, bot.InputRef{Name: path.Base(word), Problem: problem})
-		}
-		for i, name := range found {
-			if i == mostMatches {
-				out = append(out, bot.InputRef{Name: path.Base(word), Problem: fmt.Sprintf("it matches %d files, of which I read the first %d", len(found), mostMatches)})
-				break
-			}
-			in := ref{Kind: refFile, Repository: repository, Commit: commit, Path: name}.input(path.Base(name))
-			in.Size = files[name]
-			out = append(out, in)
-		}
-	}
-	return out, nil
-}
-
-// unlisted decides what follows when a repository cannot be listed: GitHub is
-// asked again where it did not answer; where it said no (a permission is
-// missing, the repository is empty), patterns are named as not read and plain
-// words are just words.
-func (a *Adapter) unlisted(out []bot.InputRef, words []string, err error) ([]bot.InputRef, error) {
-	if !final(err) && statusOf(err) != http.StatusConflict {
-		return nil, err
-	}
-	a.options.Logger.Warn("a repository's files cannot be listed", "error", err)
-	for _, word := range words {
-		if isPattern(word) || strings.Contains(word, "/") {
-			out = append(out, bot.InputRef{Name: path.Base(word), Problem: "GitHub does not let me list this repository's files"})
-		}
-	}
-	return out, nil
-}
 
 // brings says that in is one of the repository's files, pinned.
 func brings(in bot.InputRef, files []string) bool {
@@ -221,7 +119,7 @@ func brings(in bot.InputRef, files []string) bool {
 
 // matches returns the files that word names: the path itself, or a pattern in
 // which * and ? stay within a folder and ** does not. A name without a folder
-// is also found in folders, if it stands there only once.
+// is also found in folders.
 func matches(files map[string]int64, word string) []string {
 	if _, ok := files[word]; ok {
 		return []string{word}
@@ -246,9 +144,7 @@ func matches(files map[string]int64, word string) []string {
 				out = append(out, name)
 			}
 		}
-		if len(out) > 1 {
-			return nil
-		}
+		slices.Sort(out)
 	}
 	return out
 }

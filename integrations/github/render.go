@@ -129,9 +129,20 @@ func withFiles(body string, files []placed) string {
 	return body + "\n\n" + section
 }
 
+// ran says that a program ran or a model was asked: a refusal, and what ended
+// before it began, was not made by anything.
+func ran(task bot.Task, steps []bot.Step) bool {
+	out := task.Outcome
+	if task.ID == "" || out == nil {
+		return false
+	}
+	return out.Usage.Turns > 0 || out.Provenance.Model != "" || len(out.Provenance.Programs) > 0 ||
+		slices.ContainsFunc(steps, func(s bot.Step) bool { return s.Kind == bot.StepProgram })
+}
+
 // details is the folded section: programs and provenance.
 func details(task bot.Task, steps []bot.Step) string {
-	if task.ID == "" {
+	if !ran(task, steps) {
 		return ""
 	}
 	var rows []string

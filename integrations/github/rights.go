@@ -136,6 +136,10 @@ func (a *Adapter) Authorize(ctx context.Context, event bot.Event) (bot.Decision,
 			return bot.Decision{}, fmt.Errorf("authorize: %w", err)
 		}
 		if permissionRank(role) < permissionRank(a.options.MinPermission) {
+			if login == to.Author {
+				return refused(fmt.Sprintf("I do not work on this text: `%s`, who wrote it, does not have %s permission in this repository, and a label does not lend it. To have it done all the same, say what you want in a comment of your own that begins with `@%s`.",
+					login, a.options.MinPermission, a.options.Handle), "min_permission of the text's author"), nil
+			}
 			return refused(fmt.Sprintf("Only people with %s permission in this repository may ask me.", a.options.MinPermission), "min_permission"), nil
 		}
 	}

@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,13 +38,18 @@ func (a *Adapter) Send(ctx context.Context, d bot.Delivery) (bot.Receipt, error)
 }
 
 // silent says that nothing is to be posted: to people without the right
-// according to Options.Outsiders, which allows one refusal a day at most.
+// according to Options.Outsiders, which allows one refusal a day at most. Who
+// has the right himself, and only set a label on a text by somebody who has
+// not, is told.
 func (a *Adapter) silent(ctx context.Context, to address, d bot.Delivery) (bool, error) {
 	aboutRefusal := d.State == bot.TaskRefused || (d.Kind == bot.DeliverNotice && d.Task == "")
 	if !aboutRefusal {
 		return false, nil
 	}
-	decision, err := a.Authorize(ctx, bot.Event{Origin: d.Origin, Actor: d.Actor})
+	own := to
+	own.Author = ""
+	encoded, _ := json.Marshal(own) // strings and numbers only: it cannot fail
+	decision, err := a.Authorize(ctx, bot.Event{Origin: bot.Origin{Address: string(encoded)}, Actor: d.Actor})
 	if err != nil || decision.Allowed {
 		return false, err
 	}

@@ -27,7 +27,7 @@ type reading struct {
 	bare          bool
 
 	blocks []block  // fenced blocks that are files
-	links  []string // URLs outside of quotes and code, in their order
+	links  []string // URLs of any scheme, outside of quotes and blocks, in their order
 	names  []string // code spans and words, of which some are paths
 }
 
@@ -38,9 +38,10 @@ type block struct {
 }
 
 var (
-	linkPattern    = regexp.MustCompile("https?://[^\\s<>\"`|]+")
+	linkPattern    = regexp.MustCompile("\\b[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\\s<>\"`|]+")
 	commandPattern = regexp.MustCompile(`^/([a-z]+)(?:[ \t]+([^\n]*))?(?:\n|$)`)
 	htmlTagPattern = regexp.MustCompile(`(?i)</?(code|pre|blockquote|kbd|samp|tt|a)\b`)
+	taskID         = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
 	nameAttribute  = regexp.MustCompile(`(?:^|\s)(?:name|file|filename|title)=(?:"([^"]*)"|'([^']*)'|(\S+))`)
 )
 
@@ -59,14 +60,36 @@ func read(body, handle string) reading {
 	out := r.out
 	out.called = len(r.mentions) > 0
 	out.text = r.withoutMentions()
-	if found := commandPattern.FindStringSubmatch(out.text); found != nil && out.called {
-		out.command, out.args = found[1], strings.TrimSpace(found[2])
+	if out.called {
+		out.command, out.args = spoken(out.text)
 	}
 	if found := commandPattern.FindStringSubmatch(strings.TrimSpace(body)); !out.called && found != nil &&
 		bareCommand(found[1]) && strings.TrimSpace(found[2]) == "" && !strings.Contains(strings.TrimSpace(body), "\n") {
 		out.called, out.command, out.bare = true, found[1], true
 	}
 	return out
+}
+
+// spoken is the command that a text without its mention is: "/save weekly", one
+// of the words that are commands alone, or, for a mention with nothing else,
+// help.
+func spoken(text string) (command, args string) {
+	if found := commandPattern.FindStringSubmatch(text); found != nil {
+		return found[1], strings.TrimSpace(found[2])
+	}
+	words := map[string]string{
+		"cancel": "cancel", "stop": "cancel", "abort": "cancel", "отмена": "cancel", "стоп": "cancel",
+		"status": "status", "статус": "status", "help": "help", "помощь": "help",
+		"retry": "retry", "повтори": "retry",
+	}
+	fields := strings.Fields(strings.Trim(text, " \t\n.,:;!?*_~()`"))
+	switch {
+	case len(fields) == 0:
+		return "help", ""
+	case len(fields) == 1, len(fields) == 2 && taskID.MatchString(strings.ToUpper(fields[1])):
+		return words[strings.ToLower(fields[0])], strings.ToUpper(strings.Join(fields[1:], ""))
+	}
+	return "", ""
 }
 
 type reader struct {
@@ -112,7 +135,9 @@ func (r *reader) visit(node ast.Node, entering bool) (ast.WalkStatus, error) {
 				span.Write(t.Segment.Value(r.source))
 			}
 		}
-		if r.html == 0 {
+		if text := strings.TrimSpace(span.String()); r.html == 0 && linkPattern.FindString(text) == text && text != "" {
+			r.link(text)
+		} else if r.html == 0 {
 			r.out.names = append(r.out.names, span.String())
 		}
 		return ast.WalkSkipChildren, nil
@@ -155,7 +180,11 @@ func (r *reader) flush() {
 
 // bare takes a word out of its punctuation and emphasis.
 func bare(word string) string {
-	word = strings.Trim(word, ".,;:!?'\"()[]{}<>«»“”„")
+	const marks = ",;:!?'\"()[]{}<>«»“”„"
+	word = strings.TrimLeft(strings.TrimRight(word, "."+marks), marks)
+	if rest := strings.TrimLeft(word, "."); len(word)-len(rest) > 1 && !strings.HasPrefix(word, "../") {
+		word = rest // "...and so on", but neither "../x" nor ".config/x"
+	}
 	inner := strings.Trim(word, "*_~")
 	if around := strings.Index(word, inner); inner != "" && around > 0 && strings.HasSuffix(word, word[:around]) {
 		return inner

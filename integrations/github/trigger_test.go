@@ -107,7 +107,7 @@ func TestCommands(t *testing.T) {
 	for body, want := range map[string]string{
 		"@sandpiper /cancel": "cancel", "@sandpiper /retry 01ABC": "retry 01ABC", "/cancel": "cancel bare", " /status \n": "status bare", "/retry": "retry bare",
 		"@sandpiper /save weekly\nmore": "save weekly", "@sandpiper: /status": "status",
-		"/approve": "", "/cancel please": "", "> /cancel": "", "`/cancel`": "", "@sandpiper cancel": "", "@sandpiper /data/x.csv": "", "/cancel\n/status": "",
+		"/approve": "", "/cancel please": "", "> /cancel": "", "`/cancel`": "", "@sandpiper cancel": "cancel", "@sandpiper Status?": "status", "@sandpiper": "help", "Hey @sandpiper!": "", "@sandpiper\n\n": "help", "**@sandpiper**": "help", "@sandpiper cancel the order": "", "@sandpiper /data/x.csv": "", "/cancel\n/status": "",
 		"text\n/cancel": "", "@sandpiper look at /cancel": "",
 	} {
 		r := read(body, "sandpiper")
@@ -137,7 +137,11 @@ func TestBlocksLinksAndPaths(t *testing.T) {
 	if want := []string{"https://github.com/o/r/blob/main/z.csv", "https://example.org/a(b).csv", "https://github.com/user-attachments/assets/0a1b2c3d"}; !slices.Equal(r.links, want) {
 		t.Errorf("links %q", r.links)
 	}
-	if got := paths(r); !slices.Equal(got, []string{"data/x.csv", "my data/y.xlsx", "out/*.json", "data/*.csv", "data/*.tsv", "bold/z.csv"}) {
+	var got []string
+	for _, n := range namedPaths(r) {
+		got = append(got, n.word)
+	}
+	if !slices.Equal(got, []string{"data/x.csv", "my data/y.xlsx", "out/*.json", "data/*.csv", "data/*.tsv", "bold/z.csv"}) {
 		t.Errorf("paths %q", got)
 	}
 }
@@ -146,7 +150,7 @@ func TestMatches(t *testing.T) {
 	t.Parallel()
 	files := map[string]int64{"a.csv": 1, "data/b.csv": 1, "data/c.csv": 1, "data/deep/d.csv": 1, "x/same.csv": 1, "y/same.csv": 1, "data/[1].csv": 1}
 	for word, want := range map[string][]string{
-		"a.csv": {"a.csv"}, "b.csv": {"data/b.csv"}, "same.csv": nil, "data/*.csv": {"data/[1].csv", "data/b.csv", "data/c.csv"},
+		"a.csv": {"a.csv"}, "b.csv": {"data/b.csv"}, "same.csv": {"x/same.csv", "y/same.csv"}, "data/*.csv": {"data/[1].csv", "data/b.csv", "data/c.csv"},
 		"data/**/*.csv": {"data/[1].csv", "data/b.csv", "data/c.csv", "data/deep/d.csv"}, "data/[bc].csv": {"data/b.csv", "data/c.csv"},
 		"data/?.csv": {"data/b.csv", "data/c.csv"}, "*.csv": {"a.csv"}, "none.csv": nil, "data/[.csv": nil, "(.*)/b.csv": nil,
 	} {

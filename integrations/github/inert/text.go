@@ -20,8 +20,9 @@ var (
 	slashPattern = regexp.MustCompile(`(?m)^([\s>*+|\\-]*)/([A-Za-z][\w-]*)(\s|$)`)
 	// spokenPattern finds commands that are words.
 	spokenPattern = regexp.MustCompile(`(?mi)^([\s>*+|\\-]*)(?:(?:atlantis|digger)\s+[a-z]|(?:bors|homu)\s*[a-z:]|r[+?]|re(?:check|test)\s*$|(?:re)?test this|build this|ok to test|add to whitelist|jenkins\b|trunk (?:merge|cancel)|azp run)`)
-	// botPattern finds calls to bots that listen anywhere, code included.
-	botPattern    = regexp.MustCompile(`(?i)@(dependabot|mergify|renovate|bors|rustbot|k8s|copilot|claude|codex|coderabbit|openhands|sweep|greptile|cursor|gemini|devin|jenkins|homu|pre-commit|allcontributors|github-actions|probot|sandpiper)`)
+	// botPattern finds calls to bots that listen anywhere, code included. We are
+	// none of them: our name in code can be copied.
+	botPattern    = regexp.MustCompile(`(?i)@(dependabot|mergify|renovate|bors|rustbot|k8s|copilot|claude|codex|coderabbit|openhands|sweep|greptile|cursor|gemini|devin|jenkins|homu|pre-commit|allcontributors|github-actions|probot)`)
 	numberPattern = regexp.MustCompile(`^(\d{1,9})([.)])(\s|$)`)
 	pipePattern   = regexp.MustCompile(`\\*\|`)
 )
