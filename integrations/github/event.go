@@ -225,6 +225,8 @@ func (a *Adapter) decide(h *happening) (event bot.Event, reason string) {
 	case h.action == "edited" && before:
 		event.Kind = bot.EventEdit
 		event.Key = h.source() + ":" + itoa(h.updated.Unix())
+	case strings.Trim(event.Text, " \t\n.,:;!?") == "" && len(event.Inputs) == 0 && h.action != "edited":
+		event.Kind, event.Command = bot.EventCommand, bot.Command{Name: "help"} // called, and nothing said
 	case h.action == "labeled":
 		event.Key = h.source() + ":label:" + itoa(h.updated.Unix())
 	}

@@ -72,6 +72,7 @@ func TestPayloads(t *testing.T) {
 		{"issue_comment", "created", m{"issue": anIssue("b"), "comment": aComment(call, "Bot")}, "written by a bot"},
 		{"issue_comment", "created", m{"issue": anIssue("b"), "comment": aComment(call, "User"), "sender": person("dependabot[bot]", "Bot")}, "written by a bot"},
 		{"issue_comment", "created", m{"issue": anIssue("b"), "comment": aComment("@sandpiper /status", "User")}, "command github:comment:492700400"},
+		{"issue_comment", "created", m{"issue": anIssue("b"), "comment": aComment(" @sandpiper! \n", "User")}, "command github:comment:492700400"},
 		{"issue_comment", "edited", m{"issue": anIssue("b"), "comment": aComment(call, "User"), "changes": changed("no call")}, "request github:comment:492700400"},
 		{"issue_comment", "edited", m{"issue": anIssue("b"), "comment": aComment(call, "User"), "changes": changed("@sandpiper draw")}, "edit github:comment:492700400:1557933621"},
 		{"issue_comment", "edited", m{"issue": anIssue("b"), "comment": aComment("no call", "User"), "changes": changed(call)}, "the edit took the call away"},
