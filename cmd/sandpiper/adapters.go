@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
@@ -57,7 +58,7 @@ func (a *app) openSlack() error {
 		Tokens: a.slackTokens, APIURL: a.loaded.Addresses.SlackAPI,
 		Allow:  slack.Allow{Channels: set.Allow.Channels, Users: set.Allow.Users, Groups: set.Allow.Groups},
 		Guests: set.Guests, External: set.External, Catchup: set.Catchup.Std(), MaxInput: int64(a.loaded.Limits.Input),
-		Secret: a.identity.marker, Records: a.store, Blobs: a.blobs, Command: commandIn,
+		Secret: a.identity.marker, Records: a.store, Blobs: a.blobs, Command: commandIn, TaskURL: a.taskURL,
 		DailyUSD: a.loaded.Budgets.ActorDailyUSD, DailyTokens: a.loaded.Budgets.ActorDailyTokens, Logger: a.log,
 	})
 	if err != nil {
@@ -76,6 +77,14 @@ func (a *app) githubSecrets() github.Secrets {
 	return github.Secrets{
 		Webhook: s.GitHubWebhook.Reveal(), Previous: s.GitHubWebhookPrevious.Reveal(), Token: s.GitHubToken.Reveal(),
 	}
+}
+
+// taskURL is where people find a task's page; "" where web.url names no place.
+func (a *app) taskURL(task string) string {
+	if a.loaded.Web.URL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(a.loaded.Web.URL, "/") + "/tasks/" + task
 }
 
 // slackTokens are read at each use, as githubSecrets are.

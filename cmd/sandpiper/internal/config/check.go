@@ -27,6 +27,7 @@ func check(l *Loaded) []Problem {
 	c.address("model.base_url", l.Model.BaseURL)
 	c.address("SLACK_API_URL", l.Addresses.SlackAPI)
 	c.address("GITHUB_API_URL", l.Addresses.GitHubAPI)
+	c.address("web.url", l.Web.URL)
 	for i, proxy := range l.Web.TrustedProxies {
 		if !isAddressOrRange(proxy) {
 			c.problem("web.trusted_proxies", fmt.Sprintf("web.trusted_proxies[%d]: %q is no address or range", i, proxy), "write 10.0.0.7 or 10.0.0.0/24")
@@ -85,9 +86,13 @@ func (c *checker) address(key, value string) {
 	if value == "" {
 		return
 	}
+	example := "https://api.openai.com/v1"
+	if key == "web.url" {
+		example = "https://sandpiper.example.com"
+	}
 	u, err := url.Parse(value)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		c.problem(key, key+" is no complete http or https address", "write the whole base, for instance https://api.openai.com/v1")
+		c.problem(key, key+" is no complete http or https address", "write the whole base, for instance "+example)
 	}
 }
 

@@ -34,6 +34,8 @@ type Config struct {
 
 // Web says how the pages know who looks at them.
 type Web struct {
+	// URL is where people reach the pages, for links to them; empty: none.
+	URL string `yaml:"url"`
 	// ProxyHeader carries the viewer's identity; it counts only from TrustedProxies.
 	ProxyHeader    string   `yaml:"proxy_header"`
 	TrustedProxies []string `yaml:"trusted_proxies"` // addresses or CIDR ranges

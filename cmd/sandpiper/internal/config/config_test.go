@@ -52,6 +52,7 @@ func TestLoadReportsEveryProblemWithItsLine(t *testing.T) {
 		"too small":                    {"sandbox:\n  memory: 1MiB\n", []string{":2: sandbox.memory is too small (at least 128MiB)"}},
 		"no right":                     {"policies:\n  - origin: console\n    actors: ['*']\n    may: [aks]\n", []string{`:4: policies[0].may: "aks" is no right`}},
 		"no zone":                      {"schedules:\n  list:\n    - name: a\n      owner: console:a\n      when: '0 9 * * MON'\n      zone: Europe/Berlim\n      request: x\n", []string{`:6: schedules.list[0].zone: "Europe/Berlim" is no time zone`}},
+		"no address":                   {"web:\n  url: sandpiper.example.com\n", []string{":2: web.url is no complete http or https address"}},
 		"no repository":                {"github:\n  repositories: [owner]\n", []string{`:2: github.repositories: "owner" is no repository`}},
 	} {
 		t.Run(name, func(t *testing.T) {
