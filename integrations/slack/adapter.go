@@ -91,6 +91,8 @@ type Adapter struct {
 	clock bot.Clock
 	cache *cache
 	told  *told
+	// unwanted are messages that get no reaction any more.
+	unwanted *told
 	// edits keeps all edits of progress messages within Slack's rate.
 	edits *rate.Limiter
 
@@ -162,7 +164,7 @@ func New(opts Options) (*Adapter, error) {
 	}
 	a := &Adapter{
 		opts: opts, http: opts.HTTP, log: opts.Logger.With("adapter", Name), clock: opts.Clock,
-		told: newTold(), edits: rate.NewLimiter(rate.Every(time.Minute/40), 8), state: ErrNotConnected, edited: map[string]time.Time{},
+		told: newTold(), unwanted: newTold(), edits: rate.NewLimiter(rate.Every(time.Minute/40), 8), state: ErrNotConnected, edited: map[string]time.Time{},
 	}
 	a.cache = newCache(a.clock)
 	return a, nil

@@ -90,6 +90,34 @@ func TestCancelRetryAndChoose(t *testing.T) {
 	}
 }
 
+// TestRefusedRequestsAreNotSeen has a guest ask: only Slack can tell that it is
+// one, so the request is taken, and refused later. The sign that we took it does
+// not stay, whichever of the two comes first.
+func TestRefusedRequestsAreNotSeen(t *testing.T) {
+	for name, slow := range map[string]string{"the sign first": "users.info", "the refusal first": "reactions.add"} {
+		t.Run(name, func(t *testing.T) {
+			w := assemble(t, slacktest.Options{Unlimited: true}, func(context.Context, bot.Run) (bot.Outcome, error) {
+				return bot.Outcome{State: bot.TaskDone, Message: "It is done."}, nil
+			}, nil)
+			defer w.stop()
+			w.until(t, "a connection", func() bool { return w.Sockets() > 0 })
+			defer w.Inject(slacktest.Fault{Method: slow, Kind: slacktest.Slow, Wait: 500 * time.Millisecond})()
+			guest := w.AddUser(slacktest.User{Name: "Gus", Guest: true})
+			ts := w.Say(slacktest.Post{Channel: w.channel, User: guest, Text: slacktest.Mention + " report"})
+			w.until(t, "the refusal", func() bool { return len(w.Ephemerals(w.channel, guest)) == 1 })
+			w.until(t, "the sign's going", func() bool {
+				set, gone := false, false
+				for _, call := range w.Calls("") {
+					set = set || call.Method == "reactions.add" && call.Result == "ok"
+					gone = gone || set && call.Method == "reactions.remove" && call.Result == "ok"
+				}
+				m, _ := w.Message(w.channel, ts)
+				return gone && len(m.Reactions) == 0
+			})
+		})
+	}
+}
+
 // TestOffers shows which buttons stand under which ending: none under that of a
 // deleted request, and no way to look at programs where none ran.
 func TestOffers(t *testing.T) {

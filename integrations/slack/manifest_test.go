@@ -27,7 +27,7 @@ func scopesOf() map[string][]string {
 		"AddReactionContext": {"reactions:write"}, "GetUserInfoContext": {"users:read"}, "GetUserGroupMembersContext": {"usergroups:read"},
 		"GetConversationInfoContext": reading, "GetConversationsForUserContext": reading,
 		"GetConversationHistoryContext": history, "GetConversationRepliesContext": history,
-		"GetFileInfoContext": {"files:read"}, "GetUploadURLExternalContext": {"files:write"}, "CompleteUploadExternalContext": {"files:write"},
+		"RemoveReactionContext": {"reactions:write"}, "GetFileInfoContext": {"files:read"}, "GetUploadURLExternalContext": {"files:write"}, "CompleteUploadExternalContext": {"files:write"},
 	}
 }
 

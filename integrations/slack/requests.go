@@ -242,6 +242,15 @@ type told struct {
 
 func newTold() *told { return &told{last: map[string]time.Time{}} }
 
+// has reports whether what was told lately.
+func (t *told) has(what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.last[what]
+	return ok
+}
+
+// first notes what is told now, and reports whether it was not within an hour.
 func (t *told) first(what string, now time.Time) bool {
 	const most = 10_000
 	t.mu.Lock()

@@ -157,6 +157,7 @@ func (a *Adapter) post(ctx context.Context, p post) (string, error) {
 // sendRefusal shows to the asker alone why a task was refused. Showing it twice
 // does no harm, so a lost answer counts as not sent.
 func (a *Adapter) sendRefusal(ctx context.Context, at address, d bot.Delivery) (bot.Receipt, error) {
+	a.unreact(ctx, d)
 	options := []slack.MsgOption{slack.MsgOptionText(render.Inert(d.Message, maxText), false)}
 	if strings.Contains(d.Origin.Link, "?thread_ts=") {
 		// Asked in a thread. Outside of one Slack would show it nowhere.

@@ -17,6 +17,7 @@
 //	blocks in a message       50           MaxBlocks             invalid_blocks
 //	blocks in a view          100          MaxViewBlocks         invalid_arguments
 //	section text              3,000        MaxSection            invalid_blocks
+//	text in a context         3,000        MaxSection            invalid_blocks
 //	section field, how many   2,000, 10    MaxField, MaxFields   invalid_blocks
 //	header                    150          MaxHeader             invalid_blocks
 //	markdown of all blocks    12,000       MaxMarkdown           invalid_blocks
@@ -30,6 +31,7 @@
 //	socket-mode answer        20,480 bytes MaxAck                dropped silently
 //	file name                 255          MaxFileName           invalid_arguments
 //	title of a view           24           MaxViewTitle          invalid_arguments
+//	private_metadata          3,000        MaxPrivate            invalid_arguments
 //	alternative text          2,000        MaxAlt                invalid_blocks (of an upload: invalid_arguments)
 //
 // Rates are token buckets per method: tier 1 holds 10 calls and refills 1 a

@@ -25,6 +25,7 @@ const (
 	MaxAck        = 20_480 // bytes
 	MaxFileName   = 255
 	MaxViewTitle  = 24
+	MaxPrivate    = 3_000 // private_metadata
 	MaxAlt        = 2_000
 	// MaxResponses is how often a response URL serves.
 	MaxResponses = 5

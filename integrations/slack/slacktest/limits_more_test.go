@@ -134,6 +134,25 @@ func TestViewTitleLimit(t *testing.T) {
 	wantCode(t, open(slacktest.MaxViewTitle+1), "invalid_arguments")
 }
 
+// TestSocketLimit opens as many sockets as an app may have, and one more.
+func TestSocketLimit(t *testing.T) {
+	ws, api := start(t, slacktest.Options{Unlimited: true})
+	for range 10 {
+		_, url, err := api.StartSocketModeContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := dial(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	await(t, ws, func() bool { return ws.Sockets() == 10 })
+	_, _, err := api.StartSocketModeContext(t.Context())
+	wantCode(t, err, "too_many_websockets")
+}
+
 // TestRates counts how many calls of each tier pass at once, and how long the
 // next one has to wait.
 func TestRates(t *testing.T) {

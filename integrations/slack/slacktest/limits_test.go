@@ -85,6 +85,9 @@ func TestLimits(t *testing.T) {
 		{name: "context", limit: slacktest.MaxContext, blocks: func(n int) any {
 			return []any{map[string]any{"type": "context", "elements": repeat(n, func(int) any { return mrkdwn("c") })}}
 		}, code: "invalid_blocks"},
+		{name: "text in a context", limit: slacktest.MaxSection, blocks: func(n int) any {
+			return []any{map[string]any{"type": "context", "elements": []any{mrkdwn(x(n))}}}
+		}, code: "invalid_blocks"},
 		{name: "actions", limit: slacktest.MaxActions, blocks: func(n int) any {
 			return actions(repeat(n, func(i int) any { return button("b", "v", fmt.Sprint(i)) })...)
 		}, code: "invalid_blocks"},
@@ -183,6 +186,19 @@ func TestViewLimits(t *testing.T) {
 		t.Error(err)
 	}
 	wantCode(t, home(slacktest.MaxViewBlocks+1), "invalid_arguments")
+	private := func(n int) error {
+		_, err := api.PublishViewContext(t.Context(), slack.PublishViewContextRequest{
+			UserID: user,
+			View: slack.HomeTabViewRequest{
+				Type: slack.VTHomeTab, PrivateMetadata: strings.Repeat("ж", n), Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewDividerBlock()}},
+			},
+		})
+		return err
+	}
+	if err := private(slacktest.MaxPrivate); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, private(slacktest.MaxPrivate+1), "invalid_arguments")
 }
 
 // TestFileNameLimit holds names and alternative texts of uploads.

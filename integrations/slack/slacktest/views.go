@@ -70,7 +70,7 @@ func (w *Workspace) view(raw, kind string) (View, string) {
 		return View{}, "invalid_arguments"
 	}
 	blocks, ok := parseBlocks(string(in.Blocks))
-	if !ok || len(blocks) == 0 || kind == "modal" && (in.Title.Text == "" || runes(in.Title.Text) > MaxViewTitle) || runes(in.Metadata) > MaxSection {
+	if !ok || len(blocks) == 0 || kind == "modal" && (in.Title.Text == "" || runes(in.Title.Text) > MaxViewTitle) || runes(in.Metadata) > MaxPrivate {
 		return View{}, "invalid_arguments"
 	}
 	for _, b := range blocks {
