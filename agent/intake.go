@@ -19,6 +19,10 @@ import (
 const profileCode = `import sandpiper.profile
 sandpiper.profile.emit()`
 
+// IsIntake reports whether a program is the one that profiles inputs, which
+// nobody wrote.
+func IsIntake(p sandbox.Program) bool { return p.Code == profileCode }
+
 // maxExchange bounds each file of the exchange folder, maxKept what of a
 // profile is kept in the journal.
 const (

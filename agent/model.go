@@ -99,6 +99,9 @@ type Request struct {
 	CacheKey string
 	// OnText, when set, receives text while it is written; it must not block.
 	OnText func(text string)
+	// OnFirst, when set, is told of every try whose answer begins; it must not
+	// block.
+	OnFirst func()
 }
 
 // Finish says why an answer ended.

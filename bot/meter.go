@@ -102,6 +102,23 @@ func (m *meter) book(ctx context.Context, key string, add spent, allowed func(sp
 	}
 }
 
+// SpentToday is what all people together have spent on this day (UTC), with
+// what is set aside at the moment.
+func (o *Orchestrator) SpentToday(ctx context.Context) (tokens int64, usd float64, err error) {
+	record, err := o.opts.Store.Get(ctx, spendBucket, o.now().UTC().Format(time.DateOnly)+"/all")
+	if errors.Is(err, ErrNotFound) {
+		return 0, 0, nil
+	}
+	var sum spent
+	if err == nil {
+		err = json.Unmarshal(record.Value, &sum)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read budget: %w", err)
+	}
+	return sum.Tokens, sum.USD, nil
+}
+
 // prune removes the sums of days before the given one.
 func (m *meter) prune(ctx context.Context, before time.Time) error {
 	records, err := m.records.List(ctx, spendBucket, "")

@@ -295,6 +295,13 @@ func (o *Orchestrator) Pause() { o.setPaused(true) }
 // Resume takes requests again.
 func (o *Orchestrator) Resume() { o.setPaused(false) }
 
+// Paused reports whether new requests are refused.
+func (o *Orchestrator) Paused() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.paused
+}
+
 func (o *Orchestrator) setPaused(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

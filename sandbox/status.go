@@ -16,7 +16,8 @@ import (
 
 // Status is what the sandbox does now.
 type Status struct {
-	Engine  string    `json:"engine"` // its version
+	Engine  string    `json:"engine"`  // its version
+	Cgroups string    `json:"cgroups"` // version and driver, as "v2, systemd"
 	Runtime string    `json:"runtime"`
 	Image   string    `json:"image"`
 	ImageID string    `json:"image_id"`
@@ -45,11 +46,15 @@ type ContainerStatus struct {
 	Own      bool      `json:"own"` // of this process
 }
 
-// Status tells the state of the pool and asks the engine for the containers.
-func (s *Sandbox) Status(ctx context.Context) (Status, error) {
+// Load tells the state of the pool without asking the engine.
+func (s *Sandbox) Load() Status {
 	s.mu.Lock()
+	groups := s.info.CgroupVersion
+	if groups == "" {
+		groups = "1" // older engines know no other
+	}
 	status := Status{
-		Engine: s.info.ServerVersion, Runtime: s.options.Runtime, Image: s.image.name, ImageID: s.image.id, Built: s.image.created,
+		Engine: s.info.ServerVersion, Cgroups: "v" + groups + ", " + s.info.CgroupDriver, Runtime: s.options.Runtime, Image: s.image.name, ImageID: s.image.id, Built: s.image.created,
 		Room: cap(s.memory), Leased: len(s.sessions), Containers: []ContainerStatus{},
 	}
 	s.mu.Unlock()
@@ -63,6 +68,12 @@ func (s *Sandbox) Status(ctx context.Context) (Status, error) {
 	s.pool.mu.Unlock()
 	status.Warnings = warnings(s.info, status.Built, time.Now())
 	status.Leased = max(0, status.Leased-status.Ready-status.Starting)
+	return status
+}
+
+// Status tells the state of the pool and asks the engine for the containers.
+func (s *Sandbox) Status(ctx context.Context) (Status, error) {
+	status := s.Load()
 	found, err := s.engine.ContainerList(ctx, container.ListOptions{
 		All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner+"="+s.options.Owner)),
 	})

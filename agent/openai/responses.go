@@ -113,13 +113,16 @@ type responseBody struct {
 
 // readResponse reads a stream up to its final event.
 func readResponse(next func() ([]byte, error), req agent.Request) (agent.Reply, error) {
-	for {
+	for first := true; ; first = false {
 		raw, err := next()
 		if errors.Is(err, io.EOF) {
 			return agent.Reply{}, errBroken
 		}
 		if err != nil {
 			return agent.Reply{}, streamError(err)
+		}
+		if first && req.OnFirst != nil {
+			req.OnFirst()
 		}
 		var event responseEvent
 		if err := json.Unmarshal(raw, &event); err != nil {

@@ -76,13 +76,16 @@ type partial struct {
 // whether the server said it was done.
 func readChat(next func() ([]byte, error), req agent.Request, d *doer) (agent.Reply, error) {
 	c := &collector{onText: req.OnText}
-	for {
+	for first := true; ; first = false {
 		raw, err := next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return agent.Reply{}, streamError(err)
+		}
+		if first && req.OnFirst != nil {
+			req.OnFirst()
 		}
 		var ch chunk
 		if err := json.Unmarshal(raw, &ch); err != nil {

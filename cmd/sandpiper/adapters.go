@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
@@ -36,12 +37,12 @@ func (a *app) openGitHub() error {
 		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.log,
 	})
 	if err != nil {
-		return &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
+		return &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "see the set-up page for GitHub in deploy/docs", Kind: github.Name, Err: err}
 	}
 	a.github = adapter
 	a.channels[github.Name] = adapter
 	a.sources = append(a.sources, adapter)
-	a.webhooks["POST /webhooks/github"] = adapter.Webhook()
+	a.webhooks["POST /webhooks/github"] = a.gauges.measured(github.Name, adapter.Webhook())
 	a.connections = append(a.connections, connection(github.Name, adapter.Ready))
 	return nil
 }
@@ -59,10 +60,11 @@ func (a *app) openSlack() error {
 		Allow:  slack.Allow{Channels: set.Allow.Channels, Users: set.Allow.Users, Groups: set.Allow.Groups},
 		Guests: set.Guests, External: set.External, Catchup: set.Catchup.Std(), MaxInput: int64(a.loaded.Limits.Input),
 		Secret: a.identity.marker, Records: a.store, Blobs: a.blobs, Command: commandIn, TaskURL: a.taskURL,
+		Seen:     func() { a.gauges.saw(slack.Name) },
 		DailyUSD: a.loaded.Budgets.ActorDailyUSD, DailyTokens: a.loaded.Budgets.ActorDailyTokens, Logger: a.log,
 	})
 	if err != nil {
-		return &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
+		return &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "see the set-up page for Slack in deploy/docs", Kind: slack.Name, Err: err}
 	}
 	a.slack = adapter
 	a.channels[slack.Name] = adapter
@@ -104,10 +106,16 @@ func (a *app) openFetch() error {
 	return nil
 }
 
-// connection makes the part that tells of an adapter's connection.
-func connection(name string, ready func() error) func() part {
-	return func() part {
-		p := part{Name: name, Status: "ok", Needed: true}
+// connection makes the part that tells of an adapter's connection, and of what
+// comes through it: a connection alone brings nothing where events are not
+// subscribed to.
+func connection(name string, ready func() error) func(*app) part {
+	return func(a *app) part {
+		p := part{Name: name, Status: "ok", Detail: "connected; no event yet", Needed: true}
+		if at, seen := a.gauges.last(name); seen {
+			p.Detail = "connected; the last event came " + time.Since(at).Round(time.Second).String() + " ago"
+			p.LastEvent = &at
+		}
 		if err := ready(); err != nil {
 			p.Status, p.Detail = "failed", err.Error()
 		}

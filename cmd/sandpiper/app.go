@@ -64,7 +64,8 @@ type app struct {
 	// needs them, and they need the core.
 	scheduleCommands map[string]bot.CommandFunc
 	webhooks         map[string]http.Handler // by pattern of the listener
-	connections      []func() part           // how each configured adapter is
+	connections      []func(*app) part       // how each configured adapter is
+	gauges           *gauges
 	secrets          atomic.Pointer[config.Secrets]
 	since            time.Time
 	serves           bool
@@ -79,7 +80,7 @@ type startOptions struct {
 // has. It fails with boltstore.ErrInUse where another process has the folder.
 // What was started is stopped again when a later part fails.
 func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options startOptions) (_ *app, err error) {
-	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve}
+	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve, gauges: newGauges()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.stop(ctx))
@@ -142,12 +143,15 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 	if err != nil {
 		return err
 	}
+	if model != nil {
+		model = measuredModel{model, a.gauges}
+	}
 	if a.reports, err = saved.OpenStore(savedSkills(a.loaded)); err != nil {
 		return err
 	}
 	a.life.Defer("saved reports", func(context.Context) error { return a.reports.Close() })
 	if a.runner, err = agent.New(agent.Options{
-		Sandbox: a.boxes, Skills: a.catalogue, Model: model, Values: agent.Values(a.loaded.Model.Values),
+		Sandbox: measuredSandbox{a.boxes, a.gauges}, Skills: a.catalogue, Model: model, Values: agent.Values(a.loaded.Model.Values),
 		Budgets: a.loaded.Budgets.Bot(),
 		Limits:  agent.Limits{Artifacts: a.loaded.Limits.Artifacts, ArtifactSize: int64(a.loaded.Limits.Artifact)},
 		Log:     a.log, Point: point,
@@ -201,7 +205,7 @@ func (a *app) holdBack(ctx context.Context) error {
 // openCore makes what stands between them.
 func (a *app) openCore(point func(string)) (err error) {
 	if a.orchestrator, err = bot.New(bot.OrchestratorOptions{
-		Store: a.store, Blobs: a.blobs, Runner: a.runner, Policy: a.policy,
+		Store: measuredStore{a.store, a.gauges}, Blobs: a.blobs, Runner: a.runner, Policy: a.policy,
 		Channels:  a.channels,
 		Commands:  a.commands(),
 		Redactor:  bot.NewRedactor(a.loaded.Secrets.Values()),

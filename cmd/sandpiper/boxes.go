@@ -152,6 +152,17 @@ func (b *boxes) Ready(ctx context.Context) error {
 	return err
 }
 
+// load is the state of the pool; all zero where no engine is connected.
+func (b *boxes) load() sandbox.Status {
+	b.mu.Lock()
+	opened := b.opened
+	b.mu.Unlock()
+	if opened == nil {
+		return sandbox.Status{}
+	}
+	return opened.Load()
+}
+
 // Replace records a newly built image, and lets sessions be made from it from
 // now on. Running sessions end as they began.
 func (b *boxes) Replace(ctx context.Context, image, id string) error {

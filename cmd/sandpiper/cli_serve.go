@@ -97,7 +97,9 @@ func (a *app) serve(ctx context.Context) error {
 	a.life.Go(ctx, "listener", func(ctx context.Context) error { return a.serveHTTP(ctx, listener) })
 	a.life.Go(ctx, "sandbox keeper", a.keepSandbox)
 	for _, source := range a.sources {
-		a.life.Go(ctx, source.Name(), func(ctx context.Context) error { return source.Run(ctx, a.orchestrator) })
+		a.life.Go(ctx, source.Name(), func(ctx context.Context) error {
+			return source.Run(ctx, measuredIntake{a.orchestrator, a.gauges, source.Name()})
+		})
 	}
 	a.life.Go(ctx, "signals", a.signals)
 	a.log.Info("serving", "listen", listener.Addr().String(), "data_dir", a.loaded.DataDir, "version", version, "took", time.Since(a.since).Round(time.Millisecond))
@@ -146,26 +148,29 @@ func (a *app) signals(ctx context.Context) error {
 	got := make(chan os.Signal, 4)
 	signal.Notify(got, syscall.SIGHUP, syscall.SIGUSR1)
 	defer signal.Stop(got)
-	paused := false
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case s := <-got:
-			switch {
-			case s == syscall.SIGHUP:
+			if s == syscall.SIGHUP {
 				a.reload()
-			case paused:
-				paused = false
-				a.orchestrator.Resume()
-				a.log.Info("taking new requests again")
-			default:
-				paused = true
-				a.orchestrator.Pause()
-				a.log.Info("paused: new requests are refused, accepted ones go on; SIGUSR1 again resumes")
+			} else {
+				a.pause(!a.orchestrator.Paused())
 			}
 		}
 	}
+}
+
+// pause refuses new requests, or takes them again.
+func (a *app) pause(on bool) {
+	if on {
+		a.orchestrator.Pause()
+		a.log.Info("paused: new requests are refused, accepted ones go on; SIGUSR1 again or the page of health resumes")
+		return
+	}
+	a.orchestrator.Resume()
+	a.log.Info("taking new requests again")
 }
 
 // reload reads again what can be: the skills' folders and the secrets' files.

@@ -27,6 +27,8 @@ type part struct {
 	Detail string `json:"detail,omitempty"`
 	// Needed parts make the process unready while they are not ok.
 	Needed bool `json:"needed"`
+	// LastEvent is when an adapter last got something in this life.
+	LastEvent *time.Time `json:"last_event,omitempty"`
 }
 
 // listen opens the one HTTP listener.
@@ -135,7 +137,7 @@ func (a *app) parts(ctx context.Context) []part {
 		parts = append(parts, sink)
 	}
 	for _, check := range a.connections {
-		parts = append(parts, check())
+		parts = append(parts, check(a))
 	}
 	return parts
 }

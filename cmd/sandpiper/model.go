@@ -16,7 +16,7 @@ func openModel(loaded *config.Loaded, log *slog.Logger) (agent.Model, error) {
 		return nil, nil
 	}
 	if problem := loaded.ModelProblem(); problem != "" {
-		return nil, fault.New(fault.Usage, "", "%s", problem)
+		return nil, &fault.Error{Status: fault.Usage, Message: problem, Hint: "set SANDPIPER_MODEL to a model that the server has, or unset OPENAI_BASE_URL and OPENAI_API_KEY", Kind: "model"}
 	}
 	prices := map[string]agent.Price{}
 	for name, p := range loaded.Model.Prices {

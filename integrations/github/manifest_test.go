@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/github/githubtest"
 )
 
@@ -61,6 +62,9 @@ func TestManifest(t *testing.T) {
 	}
 	if asked := readManifest().Permissions; !maps.Equal(asked, used) {
 		t.Errorf("the manifest asks for %v, used are %v", asked, used)
+	}
+	if needed := github.Permissions(); !maps.Equal(needed, used) {
+		t.Errorf("doctor looks for %v, used are %v", needed, used)
 	}
 	if events := readManifest().Events; !slices.Equal(events, []string{"issue_comment", "issues", "pull_request_review_comment"}) {
 		t.Errorf("events %v", events)

@@ -54,6 +54,8 @@ type Options struct {
 	// Command finds commands in the text of a mention beyond those built in
 	// (cancel, status, help, retry); nil finds none.
 	Command func(text string) (bot.Command, bool)
+	// Seen, when set, is told of every event that Slack sends; it must not block.
+	Seen func()
 	// TaskURL is the address of a task's page; nil or "" where there is none.
 	TaskURL func(task string) string
 	// DailyUSD and DailyTokens are shown in the App Home as what an actor may

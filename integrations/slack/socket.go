@@ -148,6 +148,9 @@ func (in *inbox) read(ctx context.Context, l *link, stop context.CancelCauseFunc
 		case socketmode.RequestTypeDisconnect:
 			in.left(l, e.Reason, stop)
 		default:
+			if in.a.opts.Seen != nil {
+				in.a.opts.Seen()
+			}
 			in.take(ctx, l, e)
 		}
 	}

@@ -249,6 +249,9 @@ func (l *Loaded) Warnings() []Problem {
 	if !l.Secrets.GitHubWebhook.Set() && len(l.GitHub.Repositories) > 0 {
 		out = append(out, Problem{Where: "github.repositories", Message: "github.repositories are listed and GITHUB_WEBHOOK_SECRET is not set: no webhook is accepted", Hint: "set GITHUB_WEBHOOK_SECRET to the secret of the webhook"})
 	}
+	if l.Secrets.GitHubToken.Set() && !l.Secrets.GitHubWebhook.Set() && len(l.GitHub.Repositories) == 0 {
+		out = append(out, Problem{Where: "GITHUB_TOKEN", Message: "GITHUB_TOKEN is set and GITHUB_WEBHOOK_SECRET is not: GitHub is not served", Hint: "set GITHUB_WEBHOOK_SECRET to the secret of the webhook, and list repositories under github.repositories"})
+	}
 	if l.ModelProblem() == "" && l.Model.Name != "" && len(l.Model.Prices) > 0 {
 		if _, ok := l.Model.Prices[l.Model.Name]; !ok {
 			out = append(out, Problem{Where: "model.prices", Message: fmt.Sprintf("no price for %s: its cost counts as nothing", l.Model.Name), Hint: "add it under model.prices"})

@@ -59,6 +59,16 @@ func (s Secrets) Values() []string {
 	return out
 }
 
+// SecretFiles are the files that secrets are read from.
+func (l *Loaded) SecretFiles() (paths []string) {
+	for _, v := range secretVariables(&Secrets{}) {
+		if path := l.options.Getenv(v.name + "_FILE"); path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 type secretVariable struct {
 	name string
 	into *Secret
