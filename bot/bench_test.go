@@ -120,7 +120,8 @@ func benchCore(b testing.TB, dir string) (*bot.Orchestrator, func()) {
 	p := newPlatform()
 	p.noProgress = true
 	o, err := bot.New(bot.OrchestratorOptions{
-		Store: store, Blobs: blobs, Runner: runner(echo), Channels: map[string]bot.Channel{"test": p},
+		Exclusive: true, // the file's lock sees to it
+		Store:     store, Blobs: blobs, Runner: runner(echo), Channels: map[string]bot.Channel{"test": p},
 		Policy:  bot.Rules{{Origin: "*", Actors: []string{"*"}, May: []bot.Right{bot.MayAsk}}},
 		Limits:  bot.Limits{WaitingPerActor: 1 << 20, WaitingPerConversation: 1 << 20},
 		Budgets: bot.Budgets{ActorDailyTasks: 1 << 20, DailyTasks: 1 << 20}, // counting them costs

@@ -425,6 +425,7 @@ func (o *Orchestrator) performSoon(id string) {
 		o.mu.Lock()
 		o.live[id] = cancel
 		o.mu.Unlock()
+		defer o.keepClaim(ctx, id, cancel)()
 		it := &item{id: id}
 		for {
 			wait, repeat := o.judge(ctx, it, o.drive(ctx, id))

@@ -55,6 +55,9 @@ type Delivery struct {
 	// DeliverProgress edits it, an answer may take its place.
 	Earlier *Receipt `json:"earlier,omitempty"`
 
+	// Claim says which process sends it.
+	Claim *Claim `json:"claim,omitempty"`
+
 	Attempts int            `json:"attempts,omitempty"`
 	Next     time.Time      `json:"next,omitzero"` // not tried before
 	Created  time.Time      `json:"created"`

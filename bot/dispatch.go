@@ -48,7 +48,12 @@ func (o *Orchestrator) attempt(work context.Context, it *item) {
 	o.mu.Lock()
 	o.live[it.id] = cancel
 	o.mu.Unlock()
+	unclaim := o.keepClaim(ctx, it.id, cancel)
 	err := o.drive(ctx, it.id)
+	unclaim()
+	if errors.Is(context.Cause(ctx), errShutdown) {
+		o.release(ctx, it.id)
+	}
 	o.mu.Lock()
 	delete(o.live, it.id)
 	o.mu.Unlock()
@@ -74,6 +79,10 @@ func (o *Orchestrator) judge(ctx context.Context, it *item, err error) (time.Dur
 		return 0, false // the next life goes on from here
 	case errors.Is(err, ErrNotFound):
 		return 0, false // purged meanwhile
+	}
+	var held *heldError
+	if errors.As(err, &held) {
+		return o.untilFree(held), true
 	}
 	wait := o.backoff(it.tries)
 	var later *laterError
@@ -110,7 +119,11 @@ func (o *Orchestrator) steps(ctx context.Context, task *Task) error {
 	switch {
 	case task.State.Final(), task.State == TaskWaiting:
 		return nil
-	case task.Cancel != nil:
+	}
+	if err := o.free(ctx, task); err != nil {
+		return err
+	}
+	if task.Cancel != nil {
 		return o.finish(context.WithoutCancel(ctx), task.ID, Outcome{State: TaskCancelled})
 	}
 	if ended, err := o.permit(ctx, task); ended || err != nil {
@@ -169,7 +182,7 @@ func (o *Orchestrator) rightOf(event Event) Right {
 
 // deny ends a task whose right was refused, and tells its asker.
 func (o *Orchestrator) deny(ctx context.Context, id string, right Right, d Decision) error {
-	task, err := o.update(ctx, id, func(t *Task, c *Commit) error {
+	task, err := o.updateOurs(ctx, id, func(t *Task, c *Commit) error {
 		if err := t.move(TaskRefused, o.now(), d.Rule); err != nil {
 			return err
 		}
@@ -195,7 +208,7 @@ func (o *Orchestrator) begin(ctx context.Context, task *Task) error {
 	if err != nil {
 		return fmt.Errorf("read journal: %w", err)
 	}
-	updated, err := o.update(ctx, task.ID, func(t *Task, c *Commit) error {
+	updated, err := o.updateOurs(ctx, task.ID, func(t *Task, c *Commit) error {
 		if t.Cancel != nil {
 			return ErrCancelled
 		}
@@ -214,6 +227,7 @@ func (o *Orchestrator) begin(ctx context.Context, task *Task) error {
 		if err := t.move(TaskRunning, now, ""); err != nil {
 			return err
 		}
+		t.Claim = o.claim(o.opts.Timing.Lease)
 		c.Audit = []AuditEntry{
 			o.entry(AuditPolicy, t, map[string]any{"right": o.rightOf(t.Event), "rule": t.Allowed.Rule, "allowed": true}),
 			o.entry(AuditStart, t, map[string]any{"attempt": t.Attempts}),

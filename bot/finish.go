@@ -19,7 +19,7 @@ func (o *Orchestrator) finish(ctx context.Context, id string, outcome Outcome) e
 		return fmt.Errorf("finish task: %w", err)
 	}
 	o.opts.Point("artifacts-stored")
-	task, err := o.update(ctx, id, func(t *Task, c *Commit) error {
+	task, err := o.updateOurs(ctx, id, func(t *Task, c *Commit) error {
 		if t.State.Final() || t.State == TaskWaiting {
 			return errUnchanged
 		}

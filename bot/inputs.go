@@ -36,7 +36,7 @@ func (o *Orchestrator) expand(ctx context.Context, task *Task) error {
 	for i := range found {
 		found[i].Found = true
 	}
-	updated, err := o.update(ctx, task.ID, func(t *Task, _ *Commit) error {
+	updated, err := o.updateOurs(ctx, task.ID, func(t *Task, _ *Commit) error {
 		if t.Expanded {
 			return errUnchanged
 		}
@@ -72,7 +72,7 @@ func (o *Orchestrator) fetch(ctx context.Context, task *Task) error {
 		in.Name, in.Maybe = unused(safeName(ref.Name), names), ref.Maybe
 		inputs = append(inputs, in)
 	}
-	updated, err := o.update(ctx, task.ID, func(t *Task, c *Commit) error {
+	updated, err := o.updateOurs(ctx, task.ID, func(t *Task, c *Commit) error {
 		t.Inputs = inputs
 		var stored []map[string]any
 		for _, in := range inputs {

@@ -55,6 +55,9 @@ func (j *journal) Append(ctx context.Context, step Step) (Step, error) {
 	}
 	step.Seq, step.At = j.last+1, j.o.now()
 	c := Commit{Steps: []TaskStep{{Task: j.task, Step: step}}}
+	if !j.o.opts.Exclusive {
+		c.Holder = &Holder{Task: j.task, Life: j.o.life}
+	}
 	if entry, ok := j.o.programEntry(j.task, step); ok {
 		c.Audit = []AuditEntry{entry}
 	}

@@ -33,6 +33,11 @@ type OrchestratorOptions struct {
 	// Sink gets every audit entry at least once, in order; nil: none.
 	Sink AuditSink
 
+	// Exclusive says that no other process can have the store open, as where a
+	// lock guards its file: what earlier lives had claimed is free at once.
+	// Otherwise processes share the store, and a claim holds until it expires.
+	Exclusive bool
+
 	Budgets   Budgets // the configuration's defaults
 	Limits    Limits
 	Retention Retention
@@ -82,6 +87,7 @@ type Timing struct {
 	Call     time.Duration // the longest call of a channel that moves no files; 1 min
 	Transfer time.Duration // the longest fetch or send of files; 15 min
 	Question time.Duration // a question that nobody answers ends its task; 7 days
+	Lease    time.Duration // that a claim lasts unless it is renewed, where processes share a store; 30 s
 	Keep     time.Duration // between two rounds of retention; 1 h
 }
 
@@ -92,6 +98,7 @@ type Timing struct {
 type Orchestrator struct {
 	opts      OrchestratorOptions
 	log       *slog.Logger
+	life      string        // names this life in claims
 	ready     chan struct{} // closed once the queue knows what is stored
 	queue     *queue
 	outbox    *outbox
@@ -140,6 +147,7 @@ func New(opts OrchestratorOptions) (*Orchestrator, error) {
 	o := &Orchestrator{
 		opts:      opts,
 		log:       opts.Logger,
+		life:      opts.Store.NewID(opts.Clock.Now()),
 		ready:     make(chan struct{}),
 		queue:     newQueue(opts.Limits),
 		meter:     &meter{records: opts.Store, clock: opts.Clock},
@@ -188,6 +196,7 @@ func (opts *OrchestratorOptions) setDefaults() {
 	orDefault(&t.Call, time.Minute)
 	orDefault(&t.Transfer, 15*time.Minute)
 	orDefault(&t.Question, 7*24*time.Hour)
+	orDefault(&t.Lease, 30*time.Second)
 	orDefault(&t.Keep, time.Hour)
 }
 
@@ -213,6 +222,9 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 		loops.Go(func() { o.outbox.run(ctx, work) })
 		loops.Go(func() { o.announcements(ctx) })
 		loops.Go(func() { o.keep(ctx) })
+		if !o.opts.Exclusive {
+			loops.Go(func() { o.share(ctx) })
+		}
 		if o.opts.Sink != nil {
 			loops.Go(func() { o.follow(ctx) })
 		}

@@ -124,16 +124,18 @@ func (b *outbox) next(now time.Time) (key, id string, again time.Time) {
 	return key, id, again
 }
 
-// done gives a lane back; with again set its head is tried once more then.
-func (b *outbox) done(key string, again time.Time) {
+// done gives a lane back; with again set the delivery is tried once more then.
+// It may have come to stand behind an earlier one that another process owes.
+func (b *outbox) done(key, id string, again time.Time) {
 	b.mu.Lock()
 	l := b.lanes[key]
 	l.busy = false
 	b.flying--
+	at := slices.IndexFunc(l.waiting, func(p parcel) bool { return p.id == id })
 	if again.IsZero() {
-		l.waiting = slices.Delete(l.waiting, 0, 1)
+		l.waiting = slices.Delete(l.waiting, at, at+1)
 	} else {
-		l.waiting[0].ready = again
+		l.waiting[at].ready = again
 	}
 	if len(l.waiting) == 0 {
 		delete(b.lanes, key)
@@ -150,7 +152,7 @@ func (b *outbox) run(ctx, work context.Context) {
 	for {
 		key, id, again := b.next(b.o.now())
 		if key != "" {
-			flights.Go(func() { b.done(key, b.deliver(work, id)) })
+			flights.Go(func() { b.done(key, id, b.deliver(work, id)) })
 			continue
 		}
 		if ctx.Err() != nil && !b.o.working() && b.landed() {
@@ -200,15 +202,16 @@ func (b *outbox) deliver(ctx context.Context, id string) time.Time {
 		return time.Time{} // purged meanwhile
 	}
 	if err == nil && !d.Status.Final() {
-		if d.Status == DeliveryPending {
-			err = b.send(ctx, &d)
-		} else {
-			err = b.lookUp(ctx, &d)
-		}
+		err = b.bring(ctx, &d)
 	}
+	var held *heldError
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return time.Time{}
+	case errors.As(err, &held):
+		return b.o.now().Add(b.o.untilFree(held))
+	case errors.Is(err, ErrConflict) && !b.o.opts.Exclusive:
+		return b.o.now() // another process was faster: look at it as it stands
 	case err != nil:
 		b.o.log.Error("delivery is not recorded", "delivery", id, "task", d.Task, "error", err)
 		return b.o.now().Add(b.o.backoff(d.Attempts))
@@ -216,6 +219,25 @@ func (b *outbox) deliver(ctx context.Context, id string) time.Time {
 		return time.Time{}
 	}
 	return later(d.Next, b.o.now())
+}
+
+// bring sends the delivery, or looks up one that may have been sent.
+func (b *outbox) bring(ctx context.Context, d *Delivery) error {
+	if err := b.o.held(d.Claim); err != nil {
+		return err
+	}
+	if d.Status != DeliveryPending {
+		return b.lookUp(ctx, d)
+	}
+	earlier, err := b.before(ctx, d)
+	if err != nil {
+		return err
+	}
+	if len(earlier) > 0 {
+		b.add(earlier...)
+		return &heldError{until: b.o.now()} // they go first
+	}
+	return b.send(ctx, d)
 }
 
 // later keeps "at once" from reading as "never".
@@ -228,14 +250,19 @@ func later(next, now time.Time) time.Time {
 
 // send marks the delivery as being sent, sends it, and records what came of it.
 func (b *outbox) send(ctx context.Context, d *Delivery) error {
-	if err := b.step(ctx, d, DeliverySending, func(d *Delivery, _ *Commit) { d.Attempts++ }); err != nil {
-		return err
-	}
-	b.o.opts.Point("delivery-begun")
 	limit := b.o.opts.Timing.Call
 	if d.Kind == DeliverFiles {
 		limit = b.o.opts.Timing.Transfer
 	}
+	err := b.step(ctx, d, DeliverySending, func(d *Delivery, _ *Commit) {
+		d.Attempts++
+		// The call ends by then, and the platform has settled.
+		d.Claim = b.o.claim(limit + b.o.opts.Timing.Settle)
+	})
+	if err != nil {
+		return err
+	}
+	b.o.opts.Point("delivery-begun")
 	call, cancel := context.WithTimeout(ctx, limit)
 	receipt, err := b.o.opts.Channels[d.Origin.Adapter].Send(call, *d)
 	cancel()

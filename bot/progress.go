@@ -110,7 +110,7 @@ func (r *reporter) show(ctx context.Context, p Progress) {
 	if receipt == nil || r.task.Progress != nil && r.task.Progress.ID == receipt.ID {
 		return
 	}
-	updated, err := r.o.update(context.WithoutCancel(ctx), r.task.ID, func(t *Task, _ *Commit) error {
+	updated, err := r.o.updateOurs(context.WithoutCancel(ctx), r.task.ID, func(t *Task, _ *Commit) error {
 		if t.State.Final() {
 			return errUnchanged
 		}

@@ -26,7 +26,7 @@ func (o *Orchestrator) recover(ctx context.Context) error {
 	}
 	for i := range deliveries {
 		d := &deliveries[i]
-		if d.Status == DeliverySending && o.opts.Channels[d.Origin.Adapter] != nil {
+		if d.Status == DeliverySending && o.held(d.Claim) == nil && o.opts.Channels[d.Origin.Adapter] != nil {
 			if err := o.doubt(ctx, d); err != nil {
 				return err
 			}

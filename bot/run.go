@@ -117,7 +117,7 @@ func (o *Orchestrator) conclude(ctx context.Context, task *Task, got returned) e
 // failed counts failures of the run itself; the last one ends the task.
 func (o *Orchestrator) failed(ctx context.Context, task *Task, cause error) error {
 	if o.failures(task) < maxRunFailures-1 {
-		_, err := o.update(ctx, task.ID, func(t *Task, _ *Commit) error {
+		_, err := o.updateOurs(ctx, task.ID, func(t *Task, _ *Commit) error {
 			return t.move(TaskQueued, o.now(), runFailed)
 		})
 		return errors.Join(fmt.Errorf("run task: %w", cause), err)

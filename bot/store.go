@@ -45,6 +45,8 @@ type Commit struct {
 	Counts []Count
 	// Task is stored as it is; its Revision is the one it was read at, 0 when new.
 	Task *Task
+	// Holder must have the stored task's claim; nil: anybody may commit.
+	Holder *Holder
 	// Steps are appended; their Seq counts on from the last one of their task.
 	Steps []TaskStep
 	// Deliveries are stored as they are, each at the Revision it was read at.
@@ -52,6 +54,9 @@ type Commit struct {
 	// Audit entries are sealed into the chain in this order.
 	Audit []AuditEntry
 }
+
+// Holder names the life that has a task's claim.
+type Holder struct{ Task, Life string }
 
 // Count is a number that commits raise together with what they store, so that
 // several processes share one limit exactly. It can be read, and deleted, as the

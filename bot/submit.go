@@ -158,10 +158,7 @@ func (o *Orchestrator) enqueue(task *Task) int {
 	if o.opts.Channels[task.Event.Origin.Adapter] == nil {
 		return 0
 	}
-	o.queue.add(&item{
-		id: task.ID, conversation: task.Event.Origin.Conversation, actor: task.Event.Actor.ID,
-		scheduled: task.Event.Scheduled, resumed: task.State == TaskRunning,
-	})
+	o.queue.add(itemOf(task))
 	position := o.queue.position(task.Event.Origin.Conversation, task.ID)
 	o.rouse()
 	if position > 0 && !task.Event.Scheduled {
@@ -233,10 +230,14 @@ func (e *Event) merge(twin Event) bool {
 // answered takes the event as the reply to a question that the bot asked this
 // person in this conversation; it reports false when there is none.
 func (o *Orchestrator) answered(ctx context.Context, event Event) (Ticket, bool, error) {
-	o.mu.Lock()
-	asked, ok := o.asking[askKey{event.Origin.Conversation, event.Actor.ID}]
-	o.mu.Unlock()
-	if !ok || event.Scheduled {
+	if event.Scheduled {
+		return Ticket{}, false, nil
+	}
+	asked, err := o.asked(ctx, event)
+	if err != nil {
+		return Ticket{}, false, fmt.Errorf("submit answer: %w", err)
+	}
+	if asked == "" {
 		return Ticket{}, false, nil
 	}
 	o.limitInputs(&event)

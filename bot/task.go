@@ -41,6 +41,8 @@ type Task struct {
 	// Deleted holds the sources (messages, files) that are gone: what came
 	// from them is forgotten.
 	Deleted []string `json:"deleted,omitempty"`
+	// Claim says which process works on it.
+	Claim *Claim `json:"claim,omitempty"`
 	// Cancel is set as soon as somebody asked to cancel the task.
 	Cancel *CancelRequest `json:"cancel,omitempty"`
 

@@ -32,6 +32,9 @@ func (t *Task) move(to TaskState, at time.Time, why string) error {
 		return &TransitionError{What: "task " + t.ID, From: string(t.State), To: string(to)}
 	}
 	t.State = to
+	if to != TaskRunning {
+		t.Claim = nil
+	}
 	t.Transitions = append(slices.Clip(t.Transitions), Transition{To: to, At: at, Why: why})
 	switch {
 	case to == TaskRunning && t.Started.IsZero():
@@ -69,6 +72,9 @@ func (d *Delivery) move(to DeliveryState, at time.Time) error {
 		return &TransitionError{What: "delivery " + d.ID, From: string(d.Status), To: string(to)}
 	}
 	d.Status = to
+	if to != DeliverySending {
+		d.Claim = nil
+	}
 	d.Moves = append(slices.Clip(d.Moves), DeliveryMove{To: to, At: at})
 	return nil
 }

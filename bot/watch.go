@@ -166,6 +166,18 @@ func (h *hub) changed(task string) {
 	h.bell = make(chan struct{})
 }
 
+// ringAll tells everybody.
+func (h *hub) ringAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.topics {
+		close(t.bell)
+		t.bell = make(chan struct{})
+	}
+	close(h.bell)
+	h.bell = make(chan struct{})
+}
+
 // ring tells those who wait for anything.
 func (h *hub) ring() { h.changed("") }
 

@@ -174,6 +174,8 @@ func newWorld(t *testing.T, run runner, change ...func(*bot.OrchestratorOptions)
 		Policy:   bot.Rules{{Origin: "*", Actors: []string{"*"}, May: []bot.Right{bot.MayAsk, bot.MaySave, bot.MaySchedule}}},
 		Channels: map[string]bot.Channel{"test": w.platform},
 		Logger:   slog.New(slog.NewTextHandler(w.log, nil)),
+		// The file's lock sees to it.
+		Exclusive: true,
 		Timing: bot.Timing{
 			Settle: 5 * time.Millisecond, Retry: time.Millisecond, RetryMax: 20 * time.Millisecond,
 			Progress: time.Millisecond, Cancel: 200 * time.Millisecond, Grace: 5 * time.Second,

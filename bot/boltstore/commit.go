@@ -52,6 +52,11 @@ func expected(tx *bolt.Tx, c bot.Commit) error {
 			return err
 		}
 	}
+	if c.Holder != nil {
+		if err := heldBy(tx, *c.Holder); err != nil {
+			return err
+		}
+	}
 	for _, count := range c.Counts {
 		n, _, err := counted(tx, count.Key)
 		if err != nil {
@@ -89,6 +94,20 @@ func atRevision(tx *bolt.Tx, bucket, id string, revision uint64) error {
 	}
 	if stored.Revision != revision {
 		return fmt.Errorf("%s %s is at revision %d, not %d: %w", bucket, id, stored.Revision, revision, bot.ErrConflict)
+	}
+	return nil
+}
+
+// heldBy checks that a life has the task's claim.
+func heldBy(tx *bolt.Tx, holder bot.Holder) error {
+	var stored struct {
+		Claim bot.Claim `json:"claim"`
+	}
+	if _, err := get(tx, bucketTasks, []byte(holder.Task), &stored); err != nil {
+		return err
+	}
+	if stored.Claim.Life == "" || stored.Claim.Life != holder.Life {
+		return fmt.Errorf("task %s is claimed by another life: %w", holder.Task, bot.ErrConflict)
 	}
 	return nil
 }

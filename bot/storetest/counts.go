@@ -58,3 +58,55 @@ func counts(t *testing.T, s bot.Store) {
 	commit(t, s, bot.Commit{Counts: []bot.Count{all}})
 	read("all", "1")
 }
+
+// claimed: of many who claim a task at the revision they read one wins, and only
+// the holder's commits that say so are taken.
+func claimed(t *testing.T, s bot.Store) {
+	one := *commit(t, s, bot.Commit{Task: task(s, "one")}).Task
+	const lives = 20
+	won := make(chan string, lives)
+	var callers sync.WaitGroup
+	for i := range lives {
+		callers.Go(func() {
+			mine := one
+			mine.Claim = &bot.Claim{Life: fmt.Sprint("life ", i), Until: at()}
+			_, err := s.Commit(t.Context(), bot.Commit{Task: &mine})
+			switch {
+			case err == nil:
+				won <- mine.Claim.Life
+			case !errors.Is(err, bot.ErrConflict):
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	if len(won) != 1 {
+		t.Fatalf("%d lives claimed one task", len(won))
+	}
+	holder := <-won
+	step := func(life string, seq uint64) error {
+		_, err := s.Commit(t.Context(), bot.Commit{
+			Holder: &bot.Holder{Task: one.ID, Life: life},
+			Steps:  []bot.TaskStep{{Task: one.ID, Step: bot.Step{Seq: seq, Kind: bot.StepTurn}}},
+		})
+		return err
+	}
+	if err := step(holder, 1); err != nil {
+		t.Errorf("the holder's step: %v", err)
+	}
+	if err := step("another life", 2); !errors.Is(err, bot.ErrConflict) {
+		t.Errorf("another life's step: %v", err)
+	}
+	stored, err := s.Task(t.Context(), one.ID)
+	if err != nil || stored.Claim == nil || stored.Claim.Life != holder || !stored.Claim.Until.Equal(at()) {
+		t.Errorf("the claim reads %+v (%v)", stored.Claim, err)
+	}
+	stored.Claim = nil
+	commit(t, s, bot.Commit{Task: &stored})
+	if err := step(holder, 2); !errors.Is(err, bot.ErrConflict) {
+		t.Errorf("a step after the claim was given back: %v", err)
+	}
+	if err := step("", 2); !errors.Is(err, bot.ErrConflict) {
+		t.Errorf("a step of a nameless life: %v", err)
+	}
+}

@@ -33,6 +33,7 @@ func Store(t *testing.T, open Open) {
 		{"a key is claimed once", claims},
 		{"of many who claim a key one wins", race},
 		{"counts stop at their most", counts},
+		{"a claim has one holder", claimed},
 		{"revisions guard tasks and deliveries", revisions},
 		{"steps count on", steps},
 		{"open and pending are what has not ended", openSets},

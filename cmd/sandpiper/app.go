@@ -211,6 +211,7 @@ func (a *app) openCore(point func(string)) (err error) {
 		Redactor:  bot.NewRedactor(a.loaded.Secrets.Values()),
 		Key:       a.identity.key,
 		Purged:    a.purged,
+		Exclusive: true, // boltstore.Open locks the file
 		Sink:      a.openAuditSink(),
 		Budgets:   a.loaded.Budgets.Bot(),
 		Limits:    bot.Limits{WaitingPerActor: a.loaded.Limits.WaitingPerActor, Input: int64(a.loaded.Limits.Input), Inputs: a.loaded.Limits.Inputs},

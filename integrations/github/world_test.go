@@ -164,7 +164,7 @@ func (w *world) start() *life {
 		run = w.echo(blobs)
 	}
 	coreOptions := bot.OrchestratorOptions{
-		Store: store, Blobs: blobs, Runner: run, Policy: rules, Channels: map[string]bot.Channel{"github": adapter}, Logger: log,
+		Store: store, Exclusive: true, Blobs: blobs, Runner: run, Policy: rules, Channels: map[string]bot.Channel{"github": adapter}, Logger: log,
 		Timing: bot.Timing{Retry: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond, Settle: 10 * time.Millisecond, Progress: time.Millisecond, Grace: 5 * time.Second},
 	}
 	if w.tune != nil {

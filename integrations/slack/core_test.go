@@ -60,7 +60,7 @@ func assemble(t testing.TB, o slacktest.Options, run runner, change func(*bot.Or
 		t.Fatal(err)
 	}
 	options := bot.OrchestratorOptions{
-		Store: store, Blobs: blobs, Runner: run, Logger: log, Channels: map[string]bot.Channel{slack.Name: w.adapter},
+		Store: store, Exclusive: true, Blobs: blobs, Runner: run, Logger: log, Channels: map[string]bot.Channel{slack.Name: w.adapter},
 		Policy: bot.Rules{{Origin: "slack:*", Actors: []string{"*"}, May: []bot.Right{bot.MayAsk}}},
 	}
 	if change != nil {

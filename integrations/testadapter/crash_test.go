@@ -64,7 +64,8 @@ func life() error {
 		return err
 	}
 	o, err := bot.New(bot.OrchestratorOptions{
-		Store: store, Blobs: blobs, Runner: counting{}, Logger: log, Point: point,
+		Exclusive: true, // the file's lock sees to it
+		Store:     store, Blobs: blobs, Runner: counting{}, Logger: log, Point: point,
 		Policy:   bot.Rules{{Origin: "*", Actors: []string{"*"}, May: []bot.Right{bot.MayAsk}}},
 		Channels: map[string]bot.Channel{testadapter.Name: adapter},
 		Commands: map[string]bot.CommandSpec{"note": {Run: func(_ context.Context, e bot.Event) (string, error) {
