@@ -162,6 +162,7 @@ func (in *inbox) catchUpAll(ctx context.Context, began time.Time) error {
 	if err != nil {
 		return err
 	}
+	read := readings{}
 	for _, c := range channels {
 		if !in.a.asks(c) {
 			continue
@@ -173,12 +174,15 @@ func (in *inbox) catchUpAll(ctx context.Context, began time.Time) error {
 		if since.After(at) {
 			at = since
 		}
-		if err := in.catchUpChannel(ctx, c, at); err != nil {
+		if err := in.catchUpChannel(ctx, c, at, read); err != nil {
 			return fmt.Errorf("catch up channel %s: %w", c.ID, err)
 		}
 		if err := in.marks.set(ctx, c.ID, began); err != nil {
 			return err
 		}
+	}
+	if err := in.revisit(ctx, since, read); err != nil {
+		return err
 	}
 	return in.marks.set(ctx, connected, began)
 }
@@ -213,16 +217,18 @@ func (a *Adapter) conversations(ctx context.Context) ([]slack.Channel, error) {
 	}
 }
 
-// catchUpChannel hands on what was said in c after since, oldest first.
-func (in *inbox) catchUpChannel(ctx context.Context, c slack.Channel, since time.Time) error {
-	oldest := tsOf(since.Add(-overlap))
-	roots, err := in.a.history(ctx, c.ID, tsOf(since.Add(-threads)))
+// catchUpChannel hands on what was said or changed in c after since, oldest
+// first, and notes what it read.
+func (in *inbox) catchUpChannel(ctx context.Context, c slack.Channel, since time.Time, read readings) error {
+	oldest, first := tsOf(since.Add(-overlap)), tsOf(since.Add(-threads))
+	roots, err := in.a.history(ctx, c.ID, first)
 	if err != nil {
 		return err
 	}
+	read.add(c.ID, first, roots)
 	var found []message
 	for _, m := range roots {
-		if m.TS > oldest {
+		if m.TS > oldest || m.Edited != nil && m.Edited.TS > oldest {
 			found = append(found, m)
 		}
 		if m.LatestReply > oldest {
@@ -245,6 +251,11 @@ func (in *inbox) catchUpChannel(ctx context.Context, c slack.Channel, since time
 		}
 		if err := in.replay(ctx, m, since); err != nil {
 			return err
+		}
+		if m.Edited != nil {
+			if err := in.changed(ctx, m, m.Edited.TS > tsOf(since)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

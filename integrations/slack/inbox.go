@@ -20,8 +20,11 @@ type inbox struct {
 	work   *sync.WaitGroup // everything that Run waits for
 	over   chan struct{}   // closed when Run ends
 	lanes  *lanes
-	twins  *twins
-	marks  *marks
+	asks   *lanes // requests by slash command, by their asker
+	// pending are those of asks.
+	pending *pending
+	twins   *twins
+	marks   *marks
 	// catching is held while a gap is caught up, one after the other.
 	catching sync.Mutex
 	react    chan reaction
@@ -44,11 +47,12 @@ func (a *Adapter) Run(ctx context.Context, intake bot.Intake) error {
 	var work sync.WaitGroup
 	in := &inbox{
 		a: a, intake: intake, work: &work, over: make(chan struct{}),
-		lanes: newLanes(&work), twins: newTwins(a.clock), marks: &marks{a: a}, react: make(chan reaction, 256),
+		lanes: newLanes(&work), asks: newLanes(&work), pending: &pending{n: map[string]int{}}, twins: newTwins(a.clock), marks: &marks{a: a}, react: make(chan reaction, 256),
 	}
 	work.Go(func() { in.reactions(ctx) })
 	work.Go(func() { in.marks.keep(ctx) })
 	work.Go(func() { a.pruneUploads(ctx) })
+	work.Go(func() { in.resumeAsked(ctx) })
 	defer work.Wait()
 	defer close(in.over)
 	for {

@@ -104,7 +104,7 @@ func (in *inbox) offerEdited(ctx context.Context, m message, ticket bot.Ticket) 
 	}
 	t, err := tasks.Task(ctx, ticket.Task)
 	text := plainText(m.Text, in.a.whoami().user)
-	if err != nil || t.Attempts == 0 || t.Event.Text == text {
+	if err != nil || t.Attempts == 0 || t.Event.Text == text || !in.a.told.first("edited/"+in.a.key(m)+"/"+m.Edited.TS, in.a.clock.Now()) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -93,6 +93,11 @@ func (in *inbox) awaitTwin(ctx context.Context, m message, done func(error)) {
 func (a *Adapter) lookUp(ctx context.Context, channel, root, ts string) (message, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	return a.lookUpNow(ctx, channel, root, ts)
+}
+
+// lookUpNow is lookUp for callers that have their own patience.
+func (a *Adapter) lookUpNow(ctx context.Context, channel, root, ts string) (message, error) {
 	list, _, _, err := a.api().GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
 		ChannelID: channel, Timestamp: root, Oldest: ts, Latest: ts, Inclusive: true, Limit: 5,
 	})
@@ -128,6 +133,12 @@ func (in *inbox) edit(ctx context.Context, m message) error {
 	if self := in.a.whoami().user; !m.direct() && (m.Previous == nil || !mentions(m.Previous.Text, self)) {
 		return in.request(ctx, now)
 	}
+	return in.changed(ctx, now, true)
+}
+
+// changed submits the text that a request has now. With offer its author is
+// asked, once it has begun, whether the new text is to be run.
+func (in *inbox) changed(ctx context.Context, now message, offer bool) error {
 	if allowed, _ := in.a.allowed(now.team, now.Channel, now.User, now.direct(), now.external); !allowed {
 		return nil
 	}
@@ -138,7 +149,9 @@ func (in *inbox) edit(ctx context.Context, m message) error {
 	if err != nil {
 		return err
 	}
-	in.offerEdited(ctx, now, ticket)
+	if offer {
+		in.offerEdited(ctx, now, ticket)
+	}
 	return nil
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/sandpiper-bot/sandpiper/integrations/slack/internal/render"
 )
 
-// slash handles /sandpiper. Slack makes no message of it, so one is posted in
-// the channel first: the thread of the request.
-func (in *inbox) slash(ctx context.Context, raw json.RawMessage) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+// slash handles /sandpiper: commands at once, requests as soon as they have a
+// thread.
+func (in *inbox) slash(run context.Context, raw json.RawMessage) (any, error) {
+	ctx, cancel := context.WithTimeout(run, handleTimeout)
 	defer cancel()
 	var c slack.SlashCommand
 	if err := json.Unmarshal(raw, &c); err != nil {
@@ -42,26 +42,8 @@ func (in *inbox) slash(ctx context.Context, raw json.RawMessage) (any, error) {
 		}
 		return whispered(replyOf(ticket)), nil
 	}
-	ts, err := in.a.post(ctx, post{at: at, text: asked(c.UserName, event.Text)})
-	if err != nil {
-		return whispered(noRoom(err)), nil
-	}
-	at.Thread, at.Message = ts, ts
 	event.Origin = in.a.origin(at, direct)
-	ticket, err := in.submit(ctx, event)
-	if err != nil || ticket.Refused != nil {
-		in.takeBack(ctx, c.ChannelID, ts)
-	}
-	if err != nil {
-		in.a.log.Warn("a slash command was not accepted", "error", err)
-		return whispered("Something went wrong on my side. Please try again in a moment."), nil
-	}
-	return whispered(replyOf(ticket)), nil
-}
-
-// asked is the message that stands for a slash command.
-func asked(name, text string) string {
-	return render.Inert(fmt.Sprintf("%s asked: %s", orElse(name, "Somebody"), text), maxText)
+	return whispered(in.ask(run, c.TriggerID, event, c.ResponseURL)), nil
 }
 
 // noRoom says why the request's message could not be posted.
