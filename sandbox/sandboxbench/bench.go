@@ -21,8 +21,8 @@ import (
 type bench struct {
 	image  string
 	folder string
-	input  []byte // a CSV of one megabyte
-	limits sandbox.Limits
+	input  []byte   // a CSV of one megabyte
+	flags  []string // of docker run, those of a session
 }
 
 func newBench(image string) (*bench, error) {
@@ -36,8 +36,12 @@ func newBench(image string) (*bench, error) {
 	for i := 0; csv.Len() < 1<<20; i++ {
 		fmt.Fprintf(&csv, "2026-%02d-%02d,%s,product %d,%d.%02d\n", i%12+1, i%28+1, regions[i%4], i%97, i*7919%10000, i%100)
 	}
-	b := &bench{image: image, folder: folder, input: csv.Bytes(), limits: sandbox.DefaultLimits()}
-	return b, os.WriteFile(filepath.Join(folder, "input.csv"), b.input, 0o644)
+	seccomp := filepath.Join(folder, "seccomp.json")
+	flags, err := sandbox.RunFlags(sandbox.Options{Owner: "bench", Image: image}, seccomp)
+	b := &bench{image: image, folder: folder, input: csv.Bytes(), flags: flags}
+	return b, errors.Join(err,
+		os.WriteFile(filepath.Join(folder, "input.csv"), b.input, 0o644),
+		os.WriteFile(seccomp, []byte(sandbox.SeccompProfile()), 0o644))
 }
 
 func (b *bench) close() { os.RemoveAll(b.folder) }
@@ -51,25 +55,26 @@ func source(name, input, out string) string {
 	return strings.NewReplacer("INPUT", input, "OUTPUT", out).Replace(string(text))
 }
 
-// dockerRun runs a program with `docker run --rm`, the input on stdin, the
-// plot on stdout.
+// dockerRun runs a program with `docker run --rm`, the flags of a session, the
+// input on stdin and the plot on stdout.
 func (b *bench) dockerRun(ctx context.Context, name string) error {
-	l := b.limits
-	tmpfs := func(path string, size int64) string {
-		return fmt.Sprintf("%s:rw,noexec,nosuid,nodev,size=%d,uid=65534,gid=65534,mode=0700", path, size)
+	text := "import sys\n" + source(name, "sys.stdin", "sys.stdout.buffer")
+	if name == "c" {
+		text = fontList + text
 	}
-	args := []string{
-		"run", "--rm", "-i", "--network", "none", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-		"--user", "65534:65534", "--memory", fmt.Sprint(l.Memory), "--memory-swap", fmt.Sprint(l.Memory), "--cpus", fmt.Sprint(l.CPUs),
-		"--pids-limit", fmt.Sprint(l.PIDs), "--ipc", "private", "--log-driver", "none", "--ulimit", "core=0", "--ulimit", "nofile=1024",
-		"--tmpfs", tmpfs("/tmp", l.Tmp), "--tmpfs", tmpfs("/workspace", l.Workspace), "--tmpfs", tmpfs("/skills", 32<<20),
-		"--workdir", "/workspace", "--env", "HOME=/tmp", "--env", "OPENBLAS_NUM_THREADS=1", "--env", "OMP_NUM_THREADS=1",
-		b.image, "python3", "-c", "import sys\n" + source(name, "sys.stdin", "sys.stdout.buffer"),
-	}
+	args := slices.Concat([]string{"run", "--rm", "-i"}, b.flags, []string{"--entrypoint", "python3", b.image, "-s", "-B", "-c", text})
 	command := exec.CommandContext(ctx, "docker", args...)
 	command.Stdin = bytes.NewReader(b.input)
 	return checked(command, name)
 }
+
+// fontList gives matplotlib the image's list of fonts, as sessions have it.
+const fontList = `import os
+here = os.environ["MPLCONFIGDIR"]
+os.makedirs(here)
+for name in os.listdir("/usr/share/sandpiper/matplotlib"):
+    os.symlink("/usr/share/sandpiper/matplotlib/" + name, here + "/" + name)
+`
 
 // hostPython runs a program with this machine's own Python, not isolated.
 func (b *bench) hostPython(ctx context.Context, name string) error {
