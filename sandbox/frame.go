@@ -23,7 +23,6 @@ const (
 // The kinds of frames from guest to host.
 const (
 	frameReady    byte = 'r'
-	frameLeased   byte = 'l'
 	frameStored   byte = 'p'
 	frameOutput   byte = 'o'
 	frameFinished byte = 'f'

@@ -20,6 +20,7 @@ type pool struct {
 	target   int // sessions to keep ready: Size, or more while leases find none
 	missed   time.Time
 	leased   time.Time // the last lease
+	refill   time.Time // no start before it but for a lease that waits
 	failed   time.Time // the last failed start with nobody waiting
 	failures int
 	preloads int // preloading steps under way: 0 or 1
@@ -34,6 +35,7 @@ type grant struct {
 const (
 	poolTick     = 5 * time.Second
 	settled      = 400 * time.Millisecond // without a lease, before preloading begins
+	yielding     = 400 * time.Millisecond // after a lease, in which its program has the machine
 	shrinkAfter  = 2 * time.Minute        // without a miss
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
@@ -54,6 +56,7 @@ func (p *pool) wake() {
 func (p *pool) take(ctx context.Context) (*Session, error) {
 	p.mu.Lock()
 	p.leased = time.Now()
+	p.refill = p.leased.Add(yielding)
 	if session := p.pick(); session != nil {
 		p.mu.Unlock()
 		p.wake()
@@ -200,7 +203,8 @@ func (p *pool) keep(ctx context.Context) {
 		for p.mayStart(time.Now()) {
 			p.sandbox.tasks.Go(func() { p.startOne(ctx) })
 		}
-		tick.Reset(p.preload(ctx, time.Now()))
+		now := time.Now()
+		tick.Reset(min(p.preload(ctx, now), p.yields(now)))
 		select {
 		case <-p.poke:
 		case <-tick.C:
@@ -235,6 +239,9 @@ func (p *pool) mayStart(now time.Time) bool {
 	defer p.mu.Unlock()
 	asked := len(p.waiting) > p.starting
 	refill := p.target+len(p.waiting) > len(p.ready)+p.starting && p.starting < max(1, p.sandbox.info.NCPU)
+	if now.Before(p.refill) {
+		refill = false
+	}
 	if p.failures > 0 && now.Sub(p.failed) < min(lastBackoff, firstBackoff<<min(p.failures-1, 10)) {
 		refill = false
 	}
@@ -248,6 +255,25 @@ func (p *pool) mayStart(now time.Time) bool {
 	default:
 		return false // the next session that ends wakes the loop
 	}
+}
+
+// yields says how long refilling still leaves the machine to a program: the
+// caller who is served comes before the ones who may come.
+func (p *pool) yields(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Before(p.refill) {
+		return p.refill.Sub(now)
+	}
+	return poolTick
+}
+
+// returned ends the yielding: a lease has ended.
+func (p *pool) returned() {
+	p.mu.Lock()
+	p.refill = time.Time{}
+	p.mu.Unlock()
+	p.wake()
 }
 
 // startOne starts one session and hands it on.
@@ -300,16 +326,16 @@ func (p *pool) preload(ctx context.Context, now time.Time) time.Duration {
 	if int(p.sandbox.running.Load()) >= max(1, p.sandbox.info.NCPU) {
 		return settled
 	}
-	module := p.sandbox.options.Preload[next.step]
+	module, last := p.sandbox.options.Preload[next.step], next.step == len(p.sandbox.options.Preload)-1
 	next.step++
 	ctx, next.quiet = context.WithCancel(ctx)
 	p.preloads++
-	p.sandbox.tasks.Go(func() { p.preloadOne(ctx, next, module) })
+	p.sandbox.tasks.Go(func() { p.preloadOne(ctx, next, module, last) })
 	return poolTick
 }
 
-func (p *pool) preloadOne(ctx context.Context, session *Session, module string) {
-	err := session.warm(ctx, module)
+func (p *pool) preloadOne(ctx context.Context, session *Session, module string, last bool) {
+	err := session.warm(ctx, module, last)
 	p.mu.Lock()
 	p.preloads--
 	given := ctx.Err() != nil // it was leased meanwhile, and is no longer ours
@@ -324,8 +350,9 @@ func (p *pool) preloadOne(ctx context.Context, session *Session, module string) 
 	p.wake()
 }
 
-// warm lets the guest import one module and waits for it.
-func (s *Session) warm(ctx context.Context, module string) error {
+// warm lets the guest import one module and waits for it. After the last one
+// the guest makes ready for a program.
+func (s *Session) warm(ctx context.Context, module string, last bool) error {
 	release, err := s.hold(ctx)
 	if err != nil {
 		return err
@@ -335,7 +362,7 @@ func (s *Session) warm(ctx context.Context, module string) error {
 	// lease that comes meanwhile finds the stream in order.
 	writing, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 10*time.Second, errStalled)
 	defer cancel()
-	if err := s.wire.send(writing, frameWarm, map[string]any{"module": module}, nil); err != nil {
+	if err := s.wire.send(writing, frameWarm, map[string]any{"module": module, "last": last}, nil); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, time.Minute, errStalled)

@@ -56,13 +56,13 @@ func (s *Session) put(ctx context.Context, name string, size int64, r io.Reader)
 		if _, err := io.ReadFull(r, part); err != nil {
 			return "", fmt.Errorf("read content: %w", err)
 		}
-		hash.Write(part)
 		head := map[string]any{"id": id, "name": name, "first": at == 0}
 		at += int64(len(part))
 		head["last"] = at == size
 		if err := s.sendPatiently(ctx, framePut, head, part); err != nil {
 			return "", err
 		}
+		hash.Write(part) // the chunk is on its way meanwhile
 		if at == size {
 			break
 		}

@@ -167,7 +167,7 @@ func (r *run) follow(guarded, caller context.Context) error {
 // take handles one frame of a running program.
 func (r *run) take(f frame) (done bool, err error) {
 	switch f.kind {
-	case frameWarmed, frameLeased: // late answers
+	case frameWarmed: // a late answer
 		return false, nil
 	case frameOutput:
 		var head struct {

@@ -222,6 +222,9 @@ func (s *Sandbox) Close() error {
 
 // discard removes a session's container, off the caller's way.
 func (s *Sandbox) discard(container string, renamed <-chan struct{}) {
+	if renamed != nil {
+		s.pool.returned()
+	}
 	s.tasks.Go(func() {
 		defer s.release()
 		if renamed != nil {

@@ -190,8 +190,7 @@ func startFailure(ctx context.Context, act string, err error) error {
 var notInName = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
 
 // lease sets the guest's deadline and names the container after the task. It
-// waits for neither: the guest's answer is passed over by what comes next. A
-// guest that has died since it became ready shows as an ended stream; one that
+// waits for neither, and the guest does not answer. A guest that has died since it became ready shows as an ended stream; one that
 // hangs it cannot be, for no user's code has run in it.
 func (s *Session) lease(ctx context.Context, task string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errStalled)

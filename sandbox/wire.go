@@ -112,8 +112,8 @@ func (w *wire) next(ctx context.Context) (frame, error) {
 }
 
 // late reports whether a frame is the answer to what nobody waits for any
-// more: a preloading step, a lease.
-func late(kind byte) bool { return kind == frameWarmed || kind == frameLeased }
+// more: a preloading step.
+func late(kind byte) bool { return kind == frameWarmed }
 
 // await gives the next frame of the wanted kind; late answers are passed over,
 // anything else is a broken protocol.

@@ -9,10 +9,22 @@ CGROUP = "/sys/fs/cgroup"
 def text(path, limit=1 << 16):
     """A small file's text, or "" where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(limit)
+        fd = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
+    parts = []
+    try:
+        while limit > 0:
+            part = os.read(fd, min(limit, 1 << 16))
+            if not part:
+                break
+            parts.append(part)
+            limit -= len(part)
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+    return b"".join(parts).decode("utf-8", "replace")
 
 
 def number(*paths):

@@ -12,7 +12,7 @@ LIMIT = 2 << 20
 # Host to guest.
 HELLO, LEASE, PUT, RUN, CANCEL, GET, WARM, STOP = b"HLPRKGWQ"
 # Guest to host.
-READY, LEASED, STORED, OUTPUT, FINISHED, FILE, DATA, FILES, WARMED, TROUBLE = b"rlpofgdewx"
+READY, STORED, OUTPUT, FINISHED, FILE, DATA, FILES, WARMED, TROUBLE = b"rpofgdewx"
 
 
 class Broken(Exception):
@@ -29,33 +29,46 @@ def send(fd, kind, head, tail=b""):
 
 
 class Reader:
-    """Takes bytes as they come and gives back whole frames."""
+    """Takes bytes from a descriptor and gives back whole frames, without copying
+    what they carry."""
 
-    def __init__(self):
-        self.buffer = bytearray()
+    def __init__(self, fd):
+        self.fd = fd
+        self.buffer = memoryview(bytearray(LIMIT + LIMIT // 2 + 5))
+        self.start = self.end = 0
 
-    def feed(self, data):
-        self.buffer += data
+    def fill(self):
+        """Reads once; false when the other side has gone."""
+        if self.start == self.end:
+            self.start = self.end = 0
+        elif self.start > LIMIT // 2:
+            rest = bytes(self.buffer[self.start:self.end])
+            self.start, self.end = 0, len(rest)
+            self.buffer[:self.end] = rest
+        count = os.readv(self.fd, [self.buffer[self.end:]])
+        self.end += count
+        return count > 0
 
     def next(self):
-        """One (kind, head, tail), or None until more bytes came."""
-        if len(self.buffer) < 5:
+        """One (kind, head, tail), or None until more bytes came. The tail is a
+        view that the next call of fill ends."""
+        if self.end - self.start < 5:
             return None
-        size = int.from_bytes(self.buffer[:4], "big")
+        size = int.from_bytes(self.buffer[self.start:self.start + 4], "big")
         if size > LIMIT:
             raise Broken(f"a frame of {size} bytes")
-        if len(self.buffer) < 5 + size:
+        body = self.start + 5
+        if self.end - body < size:
             return None
-        kind = self.buffer[4]
-        body = bytes(self.buffer[5:5 + size])
-        del self.buffer[:5 + size]
-        line, newline, tail = body.partition(b"\n")
-        if not newline:
+        kind = self.buffer[self.start + 4]
+        self.start = body + size
+        newline = self.buffer.obj.find(b"\n", body, self.start)
+        if newline < 0:
             raise Broken("a frame without a head")
         try:
-            head = json.loads(line)
+            head = json.loads(bytes(self.buffer[body:newline]))
         except ValueError as error:
             raise Broken("a frame whose head is no JSON") from error
         if not isinstance(head, dict):
             raise Broken("a frame whose head is no object")
-        return kind, head, tail
+        return kind, head, self.buffer[newline + 1:self.start]

@@ -4,6 +4,9 @@ The child that succeeded becomes the next parent and the old one is killed;
 when it failed, the old parent simply goes on. So a program that fails leaves
 the memory as it was before it.
 
+A fork copies the page tables, which takes milliseconds once libraries are
+loaded. So an idle parent forks the next program's child ahead of time.
+
 While a child runs user code it holds no descriptor of ours. To report, it
 connects anew to the supervisor's socket and shows the run's token.
 """
@@ -12,12 +15,14 @@ import gc
 import importlib
 import json
 import os
+import select
 import socket
 import time
 
 from _guest import process, program
 
 REPORTS = "/run/sandpiper/reports"
+IDLE = 30  # milliseconds without a message, after which a child is forked ahead
 
 
 def start(limits):
@@ -39,31 +44,45 @@ def start(limits):
         process.first_to_die(500)
         process.name("python3")
         program.prepare(limits)
-        serve(theirs)
+        while True:
+            theirs = serve(theirs)
     finally:
         os._exit(70)
 
 
 def serve(channel):
-    """Answers the supervisor until it closes the channel or kills us."""
+    """Answers the supervisor until it closes the channel or kills us. Returns
+    only in a child whose program has ended: with the channel on which it is
+    the next parent."""
+    child = Child()
+    idle = select.poll()
+    idle.register(channel, select.POLLIN)
     while True:
+        if not child.pid and not idle.poll(IDLE) and child.ahead():
+            break
         data, fds, _, _ = socket.recv_fds(channel, 1 << 16, 4)
         if not data:
             os._exit(0)
         message = json.loads(data)
         if "warm" in message:
-            channel.send(json.dumps(warm(message["warm"])).encode())
+            child.dismiss()
+            answer = warm(message["warm"])
+            if message["last"] and child.ahead():
+                break
+            channel.send(json.dumps(answer).encode())
             continue
-        pid = os.fork()
-        if pid == 0:
-            channel.close()
-            channel = child(message, fds)
-            continue
+        while not child.take(data, fds):
+            if child.fork():
+                for fd in fds:
+                    os.close(fd)  # it gets its own
+                channel.close()
+                return child.run()
         for fd in fds:
             os.close(fd)
-        channel.send(json.dumps({"pid": pid}).encode())
-        _, status = os.waitpid(pid, 0)
-        channel.send(json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode())
+        channel.send(json.dumps({"pid": child.pid}).encode())
+        channel.send(json.dumps({"exit": child.wait()}).encode())
+    channel.close()
+    return child.run()
 
 
 def warm(module):
@@ -78,19 +97,72 @@ def warm(module):
     return {"warmed": module, "trouble": trouble, "seconds": round(time.monotonic() - began, 4)}
 
 
-def child(message, fds):
-    """Runs one program; returns the channel on which we are the next parent."""
-    os.setsid()
-    process.first_to_die(1000)
-    for number, fd in enumerate(fds, 1):
-        os.dup2(fd, number)
-        os.close(fd)
-    report = program.run(message)
-    null = os.open("/dev/null", os.O_RDWR)
-    for number in (0, 1, 2):
-        os.dup2(null, number)
-    os.close(null)
-    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    channel.connect(REPORTS)
-    channel.send(json.dumps({"token": message["token"], **report}).encode()[:60000])
-    return channel
+class Child:
+    """The child of the next program. It waits on a line for what to run."""
+
+    def __init__(self):
+        self.pid, self.line = 0, None
+
+    def fork(self):
+        """Makes the child; true in the child itself."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.pid = os.fork()
+        self.line = ours if self.pid else theirs
+        (theirs if self.pid else ours).close()
+        if self.pid == 0:
+            os.setsid()
+            process.first_to_die(1000)
+        return self.pid == 0
+
+    def ahead(self):
+        """Makes the child before it is needed; that it cannot is no failure yet."""
+        try:
+            return self.fork()
+        except OSError:
+            return False
+
+    def take(self, data, fds):
+        """Hands a program over; false when there is no child, or it has died."""
+        if not self.pid:
+            return False
+        try:
+            socket.send_fds(self.line, [data], fds)
+            taken = self.line.recv(1) != b""
+        except OSError:
+            taken = False
+        self.line.close()
+        if not taken:
+            self.wait()
+        return taken
+
+    def dismiss(self):
+        """Ends a child that waits."""
+        if self.pid:
+            self.line.close()
+            self.wait()
+
+    def wait(self):
+        """Waits for the child's end; returns its exit code."""
+        pid, self.pid = self.pid, 0
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    def run(self):
+        """In the child: runs one program, and returns the channel to the supervisor."""
+        data, fds, _, _ = socket.recv_fds(self.line, 1 << 16, 4)
+        if not data:
+            os._exit(0)
+        self.line.send(b"1")
+        self.line.close()
+        message = json.loads(data)
+        for number, fd in enumerate(fds, 1):
+            os.dup2(fd, number)
+            os.close(fd)
+        report = program.run(message)
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.connect(REPORTS)
+        channel.send(json.dumps({"token": message["token"], **report}).encode()[:60000])
+        null = os.open("/dev/null", os.O_RDWR)
+        for number in (0, 1, 2):
+            os.dup2(null, number)
+        os.close(null)
+        return channel

@@ -156,14 +156,14 @@ class Running:
             return "pids"
         return ""
 
-    def evidence(self):
+    def evidence(self, code):
         """What the counters say; taken before anything is killed."""
         now = self._counters()
         grown = {"cpu": round(now["cpu"] - self.counters["cpu"], 4)}
         for name in ("oom", "pids"):
             known = now[name] is not None and self.counters[name] is not None
             grown[name] = now[name] - self.counters[name] if known else None
-        grown["full"] = facts.full(PLACES)
+        grown["full"] = facts.full(PLACES) if code else []
         grown["wall"] = round(time.monotonic() - (self.began or self.asked), 4)
         return grown
 

@@ -27,6 +27,8 @@ FONTS = "/usr/share/sandpiper/matplotlib"
 def main():
     """Serves the host on descriptors 0 and 1 until it goes away."""
     process.dumpable(False)
+    process.widen(0)
+    process.widen(1)
     supervisor = Supervisor()
     try:
         supervisor.serve()
@@ -39,7 +41,7 @@ class Supervisor:
     """The state of one session."""
 
     def __init__(self):
-        self.reader = frames.Reader()
+        self.reader = frames.Reader(0)
         self.poll = select.poll()
         self.store = files.Store()
         self.running = None
@@ -59,8 +61,11 @@ class Supervisor:
         self.poll.register(0, select.POLLIN)
         self.poll.register(self.wakeup, select.POLLIN)
         while True:
-            for fd, event in self.poll.poll(TICK * 1000 if self.running else None):
+            events = self.poll.poll(0 if self.marks is None else TICK * 1000 if self.running else None)
+            for fd, event in events:
                 self._ready(fd, event)
+            if self.marks is None and not events:
+                self.marks = files.snapshot()  # while nobody waits for it
             if self.running:
                 self._check()
 
@@ -87,10 +92,8 @@ class Supervisor:
     # The host's frames.
 
     def _input(self):
-        data = os.read(0, 1 << 20)
-        if not data:
+        if not self.reader.fill():
             os._exit(0)
-        self.reader.feed(data)
         while True:
             frame = self.reader.next()
             if frame is None:
@@ -111,7 +114,6 @@ class Supervisor:
             self._warm(head)
         elif kind == frames.LEASE:
             self._until(head["deadline"])
-            frames.send(1, frames.LEASED, {})
         elif kind == frames.HELLO and self.listener is None:
             self._hello(head)
         elif kind == frames.STOP:
@@ -148,18 +150,16 @@ class Supervisor:
 
     def _warm(self, head):
         if self.running is None and self.channel is not None:
-            self.channel.send(json.dumps({"warm": head["module"]}).encode())
+            self.channel.send(json.dumps({"warm": head["module"], "last": head["last"]}).encode())
         else:
             frames.send(1, frames.WARMED, {"module": head["module"], "trouble": "busy"})
 
     def _get(self, head):
-        if self.parent:
-            self._signal(self.parent, signal.SIGSTOP)  # memory may hold more than Python's own threads
+        self._signal(-1, signal.SIGSTOP)  # memory may hold more than Python's own threads
         try:
             files.collect(1, head)
         finally:
-            if self.parent:
-                self._signal(self.parent, signal.SIGCONT)
+            self._signal(-1, signal.SIGCONT)
 
     # Programs.
 
@@ -201,9 +201,10 @@ class Supervisor:
             self._signal(running.pid, signal.SIGXCPU)  # its traceback says where it was
             running.trace(0.05)
         succeeded = reason == "" and heir is not None and report["code"] == 0 and not report["lingering"]
-        evidence = running.evidence()
-        keep = running.pid if succeeded else self.parent
-        left = self._sweep({keep} if keep else set(), running.pid)
+        evidence = running.evidence(report["code"] if report else code)
+        before = self.parent
+        keep = {before, running.pid} if succeeded else {before}
+        left = self._sweep(keep - {0}, running.pid)
         running.drain()
         for fd in running.streams:
             self._forget(fd)
@@ -222,6 +223,8 @@ class Supervisor:
         head["memory_lost"] = running.lost
         self.marks = after
         frames.send(1, frames.FINISHED, head, tail)
+        if succeeded and before:
+            self._signal(before, signal.SIGKILL)  # not sooner: to give back its memory takes a while
 
     def _adopt(self, pid, heir):
         self._drop_channel()
@@ -345,7 +348,7 @@ class Supervisor:
         """Kills every process but ourselves and those in keep; returns how many were
         left beyond the program itself."""
         others = [pid for pid in facts.processes() if pid not in keep]
-        left = [pid for pid in others if pid not in (program, self.parent) and facts.stat(pid)[0] not in "ZX"]
+        left = [pid for pid in others if pid != program and not self._spent(pid)]
         if not left:
             for pid in others:
                 self._signal(pid, signal.SIGKILL)
@@ -363,6 +366,11 @@ class Supervisor:
         for pid in keep:
             self._signal(pid, signal.SIGCONT)
         return len(left)
+
+    def _spent(self, pid):
+        """Whether a process is dead, or the one that the parent forked ahead."""
+        stat = facts.stat(pid)
+        return stat[0] in "ZX" or int(stat[1]) == self.parent
 
     @staticmethod
     def _signal(pid, number):
