@@ -45,10 +45,7 @@ func inspectImage(ctx context.Context, api surroundings, name, recorded string) 
 		return imageState{}, unreachable(err)
 	}
 	if recorded != "" && found.ID != recorded {
-		return imageState{}, &Error{
-			Verdict: Image, Message: fmt.Sprintf("the image %s is %s, and not %s as recorded", name, found.ID, recorded),
-			Hint: "if you changed it yourself, make and record it anew with: sandpiper sandbox build --refresh; else find out who did",
-		}
+		return imageState{}, Changed(name, found.ID, recorded)
 	}
 	state := imageState{name: name, id: found.ID}
 	if created, err := time.Parse(time.RFC3339Nano, found.Created); err == nil {
@@ -60,6 +57,14 @@ func inspectImage(ctx context.Context, api surroundings, name, recorded string) 
 		}
 	}
 	return state, nil
+}
+
+// Changed is the failure of an image that is not the one recorded.
+func Changed(name, found, recorded string) *Error {
+	return &Error{
+		Verdict: Image, Message: fmt.Sprintf("the image %s is %s, and not %s as recorded", name, found, recorded),
+		Hint: "if you changed it yourself, make and record it anew with: sandpiper sandbox build --refresh; else find out who did",
+	}
 }
 
 // ImageID is the id of the image that new sessions are made from.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
 )
 
@@ -15,10 +17,14 @@ import (
 type imageRef struct {
 	Image string `json:"image"`
 	ID    string `json:"id"`
+	// Found is true for an image that was there already: nobody vouches for it
+	// but the record.
+	Found bool `json:"found"`
 }
 
 // execution is a program to run by hand.
 type execution struct {
+	ID       string           `json:"id"` // names it for sandbox/cancel
 	Language sandbox.Language `json:"language"`
 	Code     string           `json:"code"`
 }
@@ -35,6 +41,26 @@ type execResult struct {
 	Skipped []bot.Undelivered `json:"skipped"`
 	Hint    string            `json:"hint,omitempty"`
 	Detail  string            `json:"detail,omitempty"`
+	// Error says why there is no program's end to tell of: wrong use, or
+	// something that is missing. The verdict is then empty, or names what is.
+	Error *bot.TaskError `json:"error,omitempty"`
+}
+
+// failedExec is what is printed of an execution that brought no result.
+func failedExec(err error) *execResult {
+	failed := &execResult{
+		ExitCode: -1, Files: []execFile{}, Skipped: []bot.Undelivered{},
+		Error: &bot.TaskError{Kind: fault.KindOf(err), Message: err.Error()},
+	}
+	var f *fault.Error
+	if errors.As(err, &f) {
+		failed.Error.Hint = f.Hint
+	}
+	switch kind := sandbox.Verdict(failed.Error.Kind); kind {
+	case sandbox.Image, sandbox.Engine, sandbox.Internal, sandbox.Cancelled:
+		failed.Verdict = kind
+	}
+	return failed
 }
 
 type execFile struct {
@@ -46,7 +72,7 @@ type execFile struct {
 
 func (a *app) registerSandbox(s *control.Server) {
 	control.Handle(s, "sandbox/replace", func(ctx context.Context, in imageRef) (struct{}, error) {
-		return struct{}{}, a.boxes.Replace(ctx, in.Image, in.ID)
+		return struct{}{}, a.boxes.Replace(ctx, in)
 	})
 	control.Handle(s, "sandbox/status", func(ctx context.Context, _ struct{}) (sandbox.Status, error) {
 		if err := a.boxes.Ready(ctx); err != nil {
@@ -58,7 +84,54 @@ func (a *app) registerSandbox(s *control.Server) {
 		}
 		return opened.Status(ctx)
 	})
-	control.Handle(s, "sandbox/exec", a.exec)
+	under := &executions{cancels: map[string]context.CancelFunc{}}
+	control.Handle(s, "sandbox/exec", func(ctx context.Context, in execution) (*execResult, error) {
+		ctx, done := under.begin(ctx, in.ID)
+		defer done()
+		result, err := a.exec(ctx, in)
+		if err != nil && ctx.Err() != nil {
+			result = failedExec(&fault.Error{Kind: string(sandbox.Cancelled), Message: "cancelled before the program ran"})
+			return result, nil
+		}
+		return result, err
+	})
+	control.Handle(s, "sandbox/cancel", func(_ context.Context, in execution) (struct{}, error) {
+		under.cancel(in.ID)
+		return struct{}{}, nil
+	})
+}
+
+// executions are those under way.
+type executions struct {
+	mu      sync.Mutex                    // guards cancels
+	cancels map[string]context.CancelFunc // nil where the cancel came first
+}
+
+func (e *executions) begin(ctx context.Context, id string) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, found := e.cancels[id]; found {
+		cancel()
+	}
+	e.cancels[id] = cancel
+	return ctx, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.cancels, id)
+		cancel()
+	}
+}
+
+// cancel ends an execution, whose verdict still comes.
+func (e *executions) cancel(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if cancel, found := e.cancels[id]; found && cancel != nil {
+		cancel()
+	} else {
+		e.cancels[id] = nil
+	}
 }
 
 // exec runs one program in a session of its own.
@@ -68,7 +141,7 @@ func (a *app) exec(ctx context.Context, in execution) (_ *execResult, err error)
 	}
 	session, err := a.boxes.Lease(ctx, sandbox.LeaseOptions{Task: "exec-" + time.Now().UTC().Format("20060102T150405.000")})
 	if err != nil {
-		return nil, err
+		return nil, sandboxFault(err)
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	result, err := session.Run(ctx, sandbox.Program{Language: in.Language, Code: in.Code})

@@ -164,11 +164,19 @@ func (b *boxes) load() sandbox.Status {
 }
 
 // Replace records a newly built image, and lets sessions be made from it from
-// now on. Running sessions end as they began.
-func (b *boxes) Replace(ctx context.Context, image, id string) error {
+// now on. Running sessions end as they began. An image that was only found is
+// refused when another was recorded under its name.
+func (b *boxes) Replace(ctx context.Context, image imageRef) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.record(ctx, image, id); err != nil {
+	recorded, err := b.recorded(ctx, image.Image)
+	if err != nil {
+		return err
+	}
+	if image.Found && recorded != "" && recorded != image.ID {
+		return sandboxFault(sandbox.Changed(image.Image, image.ID, recorded))
+	}
+	if err := b.record(ctx, image.Image, image.ID); err != nil {
 		return err
 	}
 	if b.opened == nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
@@ -36,7 +38,7 @@ func sandboxFault(err error) error {
 // adopt records the image that is ready now, so that a changed one is noticed.
 func (e *env) adopt(loaded *config.Loaded, built sandbox.Built, asJSON bool) error {
 	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
-		if _, err := control.Call[struct{}](ctx, client, "sandbox/replace", imageRef{Image: built.Image, ID: built.ID}); err != nil {
+		if _, err := control.Call[struct{}](ctx, client, "sandbox/replace", imageRef{Image: built.Image, ID: built.ID, Found: built.Existed}); err != nil {
 			return err
 		}
 		if asJSON {
@@ -150,8 +152,18 @@ type sandboxExecCmd struct {
 // longestProgram bounds a program that is sent to the sandbox.
 const longestProgram = 1 << 20
 
-// Run runs a program; status 1 unless its verdict is ok.
+// Run runs a program; status 1 unless its verdict is ok. With --json what went
+// wrong before it could run is one JSON value too.
 func (c *sandboxExecCmd) Run(e *env) error {
+	err := c.run(e)
+	var f *fault.Error
+	if err == nil || !c.JSON || (errors.As(err, &f) && f.Told) {
+		return err
+	}
+	return errors.Join(err, e.printJSON(failedExec(err)))
+}
+
+func (c *sandboxExecCmd) run(e *env) error {
 	language, err := languageOf(c.File)
 	if err != nil {
 		return err
@@ -168,15 +180,34 @@ func (c *sandboxExecCmd) Run(e *env) error {
 		return err
 	}
 	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
-		result, err := control.Call[*execResult](ctx, client, "sandbox/exec", execution{Language: language, Code: string(code)})
+		result, err := execute(ctx, client, execution{ID: ulid.Make().String(), Language: language, Code: string(code)})
 		if err != nil {
 			return err
 		}
-		return c.show(e, result)
+		return c.show(e, result, interrupted(ctx))
 	})
 }
 
-func (c *sandboxExecCmd) show(e *env, result *execResult) error {
+// execute runs a program. A first Ctrl-C cancels it, and its verdict is still
+// waited for: the output until then is in it.
+func execute(ctx context.Context, client *control.Client, order execution) (*execResult, error) {
+	call, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	asked := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(asked)
+		if _, err := control.Call[struct{}](call, client, "sandbox/cancel", order); err != nil {
+			giveUp()
+		}
+	})
+	result, err := control.Call[*execResult](call, client, "sandbox/exec", order)
+	if !stop() {
+		<-asked
+	}
+	return result, err
+}
+
+func (c *sandboxExecCmd) show(e *env, result *execResult, interrupted bool) error {
 	if c.JSON {
 		if err := e.printJSON(result); err != nil {
 			return err
@@ -196,7 +227,10 @@ func (c *sandboxExecCmd) show(e *env, result *execResult) error {
 			fmt.Fprintf(e.err, "sandpiper: verdict %s after %.2f s; %s\n", result.Verdict, result.Seconds, term.Line(result.Hint))
 		}
 	}
-	if result.Verdict != sandbox.OK {
+	switch {
+	case interrupted:
+		return fault.Exit(fault.Interrupt)
+	case result.Verdict != sandbox.OK:
 		return fault.Exit(fault.Failed)
 	}
 	return nil

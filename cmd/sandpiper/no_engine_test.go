@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -52,8 +53,8 @@ func TestAnEngineThatIsNotUpFailsNothing(t *testing.T) {
 	h.expectOut("out", h.show(list[0].Task).Outcome.Files)
 }
 
-// forwardEngine has the engine answer at another socket.
-func forwardEngine(t *testing.T, path string) {
+// forwardEngine has the engine answer at another socket, until it is cut.
+func forwardEngine(t *testing.T, path string) (cut func()) {
 	t.Helper()
 	engine := strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://")
 	if engine == "" {
@@ -66,7 +67,19 @@ func forwardEngine(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	var (
+		mu    sync.Mutex // guards conns
+		conns []net.Conn
+	)
+	cut = func() {
+		listener.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, conn := range conns {
+			conn.Close()
+		}
+	}
+	t.Cleanup(cut)
 	go func() {
 		for {
 			from, err := listener.Accept()
@@ -78,10 +91,14 @@ func forwardEngine(t *testing.T, path string) {
 				from.Close()
 				return
 			}
+			mu.Lock()
+			conns = append(conns, from, to)
+			mu.Unlock()
 			go pipe(from.(*net.UnixConn), to.(*net.UnixConn))
 			go pipe(to.(*net.UnixConn), from.(*net.UnixConn))
 		}
 	}()
+	return cut
 }
 
 // pipe copies one way and passes the end on, as an attached stream needs it.
