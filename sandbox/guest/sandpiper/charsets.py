@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
+from .refusal import Refusal
 from .source import Source
 
 _BOMS = (
@@ -112,6 +114,12 @@ _GB_FIRST = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
 _BIG5_FIRST = re.compile(rb"[\xa4-\xc6][\x40-\x7e\xa1-\xfe]")
 
 
+_MANY_BYTES = frozenset(name for name, _, _ in _MULTI)
+# Noise: so many bytes must be there to tell, and so rarely may two of them be the same.
+_NOISE_FROM, _NOISE = 64, 0.02
+_ODD_SHARE = 0.05  # of characters that no text has
+
+
 def _guess(sample: bytes) -> Charset:
     scores = Counter()
     codecs_of = {}
@@ -121,11 +129,36 @@ def _guess(sample: bytes) -> Charset:
         scores[name], codecs_of[name] = _multi_score(sample, name, codec, letters), codec
     ranked = scores.most_common(2)
     (best, high), (_, second) = ranked
+    if best not in _MANY_BYTES and _is_noise(sample):
+        raise Refusal("binary")
     if high - second < 2.0:
         other = _ask_normalizer(sample, codecs_of)
         if other and scores[other] > high - 4:
             best = other
     return Charset(best, codecs_of[best], sure=high >= 12 and high - second >= 1.0)
+
+
+def _is_noise(sample: bytes) -> bool:
+    """Whether the bytes above 127 are as evenly spread as in packed, encrypted or random data.
+
+    Two letters drawn from a text are the same one in 4 to 8 of 100 draws, in
+    any script of letters; two of 128 even bytes in less than 1.
+    """
+    counts = Counter(sample)
+    high = [n for byte, n in counts.items() if byte > 127]
+    total = sum(high)
+    return total >= _NOISE_FROM and sum(n * (n - 1) for n in high) < _NOISE * total * (total - 1)
+
+
+def check(text: str) -> None:
+    """Refuse a text that its encoding gives too few real characters for."""
+    odd = total = 0
+    for c, n in Counter(text).items():
+        total += n
+        if c > "~" and (c == "\ufffd" or c < "\xa0" or unicodedata.category(c) in ("Cn", "Co", "Cs")):
+            odd += n
+    if odd > 4 and odd > _ODD_SHARE * total:
+        raise Refusal("binary")
 
 
 def _single_score(sample: bytes, codec: str) -> float:

@@ -150,7 +150,7 @@ def _decide_number(column: Evidence, decision: Decision, absent: set[str], conte
     decision.marks = marks
     decision.convert = numbers.converter(marks)
     if not marks.sure:
-        reading = f"{numbers.converter(marks)(column.open_example):g}" if column.open_example else ""
+        reading = numbers.converter(marks)(column.open_example) if column.open_example else ""
         decision.note("open_marks", example=column.open_example, reading=reading)
     _note_units(column, decision)
     if numbers.ACCOUNTING in facts:

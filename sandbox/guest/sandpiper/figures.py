@@ -207,10 +207,6 @@ def _remark_numbers(column: Evidence, decision: Decision, figures: Figures, say:
         times = int(weights[values == value].sum())
         beyond = int(weights[(values - upper if side == "greatest" else lower - values) > 6 * spread].sum())
         if float(value) in _SENTINELS and times > 1:
-            say("sentinel", value=_plain(value), count=times)
+            say("sentinel", value=value, count=times)
         elif beyond <= max(1, 0.01 * figures.values):
-            say("outlier", side=side, value=_plain(value), median=_plain(median))
-
-
-def _plain(value: float | int) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+            say("outlier", side=side, value=value, median=median)

@@ -67,7 +67,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "log_format": ("{format} lines", "строки вида {format}"),
     "log_other": ("{count} line(s) do not have that form (first: line {row}) and are left out", "строк другого вида: {count} (первая — {row}); они пропущены"),
     "log_continued": ("{count} continuation line(s) are joined to the line before them", "строк-продолжений: {count}; они присоединены к предыдущей"),
-    "log_year": ("times have no year; {year} is assumed", "время без года; принят {year}"),
+    "log_year": ("times have no year; {years} is taken, so that none is in the future", "время без года; принят {years}, чтобы ничего не было в будущем"),
     "document": ("{pages} page(s), {words} words of text, {count} table(s)", "страниц: {pages}, слов: {words}, таблиц: {count}"),
     "prose": ("plain text, not a table: {words} words in {count} line(s)", "обычный текст, не таблица: слов {words}, строк {count}"),
     # Columns.
@@ -103,7 +103,28 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "case_twins": ("has spellings that differ only in case or spaces, such as {examples}", "есть написания, отличающиеся лишь регистром или пробелами: {examples}"),
     "future": ("has dates after 2100 or before 1900", "содержит даты после 2100 или до 1900 года"),
 }
-_WORDS_RU = {"number": "числа", "date": "даты", "greatest": "наибольшее", "least": "наименьшее", "day": "сначала день", "month": "сначала месяц"}
+# Words of ours that stand in arguments.
+_WORDS_RU = {
+    "number": "числа", "date": "даты", "greatest": "наибольшее", "least": "наименьшее", "day": "сначала день", "month": "сначала месяц",
+    "the file's other dates": "другие даты файла", "the order of the rows": "порядок строк", "a first field above 12": "первое поле больше 12",
+    "a second field above 12": "второе поле больше 12", "dots, which only day-first dates have": "точки между числами", "seconds": "секундах", "milliseconds": "миллисекундах",
+    "delimited text": "текст с разделителями", "tab-separated text": "текст с табуляциями", "an Excel workbook": "книга Excel", "an old Excel workbook": "старая книга Excel",
+    "an HTML page": "страница HTML", "web access (combined)": "доступ к веб-серверу (combined)", "web access (common)": "доступ к веб-серверу (common)",
+    "web error": "ошибки веб-сервера", "application log": "журнал приложения", "none": "без единицы",
+}  # fmt: skip
+_MARKS_RU = str.maketrans(",.", "\u00a0,")
+
+
+def spelt(value: float | int, language: str, *, grouped: bool = True) -> str:
+    """A figure in a note as the language writes it; years and the like come as texts.
+
+    What ``1,234`` is read as stands without marks between thousands.
+    """
+    if not grouped:
+        text = f"{value:.15g}"
+    else:
+        text = f"{value:,}" if isinstance(value, int) else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return text.translate(_MARKS_RU) if language == "ru" else text
 
 
 def render(note: Note, language: str = "en", *, values: bool = True) -> str:
@@ -113,6 +134,8 @@ def render(note: Note, language: str = "en", *, values: bool = True) -> str:
     for key, value in note.args.items():
         if key in _FROM_CELLS and not values:
             value = "…"
+        elif isinstance(value, (int, float)):
+            value = spelt(value, language, grouped=key != "reading")
         elif language == "ru" and isinstance(value, str):
             value = _WORDS_RU.get(value, value)
         args[key] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from . import charsets, grid
 from .notes import Note
@@ -61,6 +61,33 @@ _FORMS = (
 _PAIR = re.compile(r'(?<![\w.\-])([A-Za-z_][\w.\-]*+)=("(?:[^"\\]|\\.)*+"|\S*)')
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What a pass over a log has met beside its lines; numbers are of lines."""
+
+    skipped: list[int] = field(default_factory=list)
+    continued: list[int] = field(default_factory=list)
+    years: set[int] = field(default_factory=set)  # given to times that have none
+
+    def year(self, month: int, day: int, now: datetime.datetime) -> int:
+        """The latest year in which a day is not still to come, but for one that zones may make."""
+        soon = now + datetime.timedelta(days=1)
+        year = soon.year - ((month, day) > (soon.month, soon.day))
+        self.years.add(year)
+        return year
+
+    def notes(self) -> list[Note]:
+        """What is to be told of them."""
+        notes = []
+        if self.skipped:
+            notes.append(Note("log_other", args={"count": len(self.skipped), "row": self.skipped[0]}))
+        if self.continued:
+            notes.append(Note("log_continued", args={"count": len(self.continued)}))
+        if self.years:
+            notes.append(Note("log_year", args={"years": ", ".join(map(str, sorted(self.years)))}))
+        return notes
+
+
 def detect(lines: list[str]) -> Form | None:
     """The form that most of the first lines have; None when it is no log."""
     filled = [line[:_LONGEST] for line in lines if line.strip()][:300]
@@ -81,8 +108,7 @@ def detect(lines: list[str]) -> Form | None:
 
 def read(source: Source, charset: charsets.Charset, form: Form, now: datetime.datetime) -> Reading:
     """A log as a table. ``now`` gives the year to times that have none."""
-    skipped: list[int] = []
-    continued: list[int] = []
+    seen = _Seen()
     if form.name == "logfmt":
         columns = _pair_columns(source, charset)
         make: Callable[[], Iterator[list[str]]] = lambda: _pairs(source, charset, columns)
@@ -92,7 +118,7 @@ def read(source: Source, charset: charsets.Charset, form: Form, now: datetime.da
 
         def make() -> Iterator[list[str]]:
             first, counting[0] = counting[0], False
-            return _matches(source, charset, form, now, (skipped, continued) if first else ([], []))
+            return _matches(source, charset, form, now, seen if first else _Seen())
 
     kept = list(make()) if 0 <= source.size <= _KEEP_BYTES else None
     body = grid.with_names((lambda: iter(kept)) if kept is not None else make, columns)
@@ -100,23 +126,11 @@ def read(source: Source, charset: charsets.Charset, form: Form, now: datetime.da
         body.keep = [j for j in body.keep if any(row[j] for row in kept)] or body.keep
     table = Table(kind="log", encoding=charset.name, body=body)
     table.notes.append(Note("log_format", args={"format": form.name}))
-    table.late = lambda: _notes(form, skipped, continued, now)
+    table.late = seen.notes
     return Reading(tables=[table])
 
 
-def _notes(form: Form, skipped: list[int], continued: list[int], now: datetime.datetime) -> list[Note]:
-    notes = []
-    if skipped:
-        notes.append(Note("log_other", args={"count": len(skipped), "row": skipped[0]}))
-    if continued:
-        notes.append(Note("log_continued", args={"count": len(continued)}))
-    if form.name == "syslog (BSD)":
-        notes.append(Note("log_year", args={"year": now.year}))
-    return notes
-
-
-def _matches(source: Source, charset: charsets.Charset, form: Form, now: datetime.datetime, counts: tuple[list[int], list[int]]) -> Iterator[list[str]]:
-    skipped, continued = counts
+def _matches(source: Source, charset: charsets.Charset, form: Form, now: datetime.datetime, seen: _Seen) -> Iterator[list[str]]:
     fullmatch = form.pattern.fullmatch
     columns = form.columns
     when = columns.index("time")
@@ -129,19 +143,19 @@ def _matches(source: Source, charset: charsets.Charset, form: Form, now: datetim
                 if pending is not None:
                     yield pending
                 pending = ["" if group in (None, "-") else group for group in match.groups()]
-                pending[when] = _time(pending[when], now)
+                pending[when] = _time(pending[when], now, seen)
             elif line.strip():
                 if form.continued and pending is not None:
-                    continued.append(number)
+                    seen.continued.append(number)
                     if len(pending[-1]) < 4_000:
                         pending[-1] += "\n" + line
                 else:
-                    skipped.append(number)
+                    seen.skipped.append(number)
     if pending is not None:
         yield pending
 
 
-def _time(text: str, now: datetime.datetime) -> str:
+def _time(text: str, now: datetime.datetime, seen: _Seen) -> str:
     """The line's time in ISO form; what does not parse stays as it is."""
     if text[:4].isdigit():
         return text.strip().replace("/", "-").replace(",", ".")
@@ -152,7 +166,8 @@ def _time(text: str, now: datetime.datetime) -> str:
             zone = f"{zone[:3]}:{zone[3:]}" if len(zone) == 5 else zone
             return f"{text[7:11]}-{month:02}-{text[:2]}T{text[12:20]}{zone}"
         if text[3] == " " and text[6] in " 0123456789" and len(text) == 15:  # Oct 11 22:14:15
-            return f"{now.year}-{_MONTHS[text[:3]]:02}-{int(text[4:6]):02}T{text[7:]}"
+            month, day = _MONTHS[text[:3]], int(text[4:6])
+            return f"{seen.year(month, day, now)}-{month:02}-{day:02}T{text[7:]}"
         day, month_name, rest = text.split(None, 2)  # Wed Oct 11 14:32:52.1 2000
         date, clock, year = rest.split()
         return f"{year}-{_MONTHS[month_name]:02}-{int(date):02}T{clock}"

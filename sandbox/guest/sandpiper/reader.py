@@ -60,6 +60,7 @@ def _text(source: Source, now: datetime.datetime) -> Reading:
     text, complete = read_delimited.sniff_text(source, charset)
     if not text.strip("\ufeff\x00 \t\r\n\v\f"):
         raise Refusal("blank")
+    charsets.check(text)
     looks = read_json.looks_like(text, complete)
     if looks:
         return read_json.read(source, charset) if looks == "json" else read_json.read_lines(source, charset)

@@ -24,8 +24,8 @@ _UNITS = [5, 7, -2]
 _AMOUNTS = [10.5, 0.25, 1999.0]
 
 
-def cases() -> list[Case]:
-    return [*_xlsx(), *_xlsx_oddities(), *_xls(), *_ods(), *_json(), *_jsonl(), *_html(), *_logs(), *_documents(), *_text(), *_archives()]
+def cases(now: dt.datetime) -> list[Case]:
+    return [*_xlsx(), *_xlsx_oddities(), *_xls(), *_ods(), *_json(), *_jsonl(), *_html(), *_logs(now), *_documents(), *_text(), *_archives()]
 
 
 def _facts(heads: list[str], places: list[str], **more: Any) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _html() -> list[Case]:
     return made
 
 
-def _logs() -> list[Case]:
+def _logs(now: dt.datetime) -> list[Case]:
     combined = [f'192.0.2.{i % 3} - {"bob" if i == 4 else "-"} [1{i % 10}/Oct/2024:13:55:{i:02} +0200] "GET /страница?i={i} HTTP/1.1" {500 if i % 4 == 0 else 200} {i * 100} "-" "curl/8.5 (x; y)"' for i in range(20)]
     made = [Case("log-combined", "access.log", "\n".join(combined).encode(), {
         "kind": "log", "rows": 20, "types": {"time": "datetime", "status": "integer", "bytes": "integer"}, "sums": {"bytes": 19000}, "distinct": {"client": 3},
@@ -276,7 +276,14 @@ def _logs() -> list[Case]:
     common = [f'host{i} - - [01/Jan/2025:00:00:{i:02} +0000] "POST /api HTTP/1.0" 404 -' for i in range(12)] + ["not a log line"]
     made.append(Case("log-common", "access.log.1", "\n".join(common).encode(), {"kind": "log", "rows": 12, "sums": {"status": 404 * 12}, "notes": ["1 line does not have that form .*line 13"]}))
     bsd = [f"<34>Oct {i:2d} 22:14:15 web01 su[{i}]: 'su root' failed for user{i % 2}" for i in range(1, 12)]
-    made.append(Case("log-syslog", "messages", "\n".join(bsd).encode(), {"kind": "log", "rows": 11, "dates": {"time": ("2025-10-01T22:14:15", "2025-10-11T22:14:15")}, "sums": {"pid": 66}, "notes": ["2025 is assumed"]}))
+    year = now.year - (now < dt.datetime(now.year, 10, 12))
+    made.append(Case("log-syslog", "messages", "\n".join(bsd).encode(), {
+        "kind": "log", "rows": 11, "dates": {"time": (f"{year}-10-01T22:14:15", f"{year}-10-11T22:14:15")}, "sums": {"pid": 66}, "notes": [f"no year; {year} is taken"],
+    }))  # fmt: skip
+    turn = [now - dt.timedelta(days=300), now - dt.timedelta(days=100), now - dt.timedelta(days=1)]
+    lines = [f"{d:%b} {d.day:2d} {d:%H:%M:%S} host cron[1]: задача {i}" for i, d in enumerate(turn)]
+    span = (turn[0].isoformat(timespec="seconds"), turn[2].isoformat(timespec="seconds"))
+    made.append(Case("log-syslog-over-new-year", "cron", "\n".join(lines).encode(), {"kind": "log", "rows": 3, "dates": {"time": span}, "notes": ["no year"]}))
     rfc = [f'<165>1 2024-05-0{i}T22:14:15.003Z mymachine evntslog - ID47 [x@1 iut="3"] событие {i}' for i in range(1, 6)]
     made.append(Case("log-rfc5424", "syslog.log", "\n".join(rfc).encode(), {"kind": "log", "rows": 5, "dates": {"time": ("2024-05-01T22:14:15.003000+00:00", "2024-05-05T22:14:15.003000+00:00")}, "distinct": {"message": 5}}))
     app = "\n".join(f"2024-02-0{i} 08:00:00,5{i} {'ERROR' if i == 3 else 'INFO'} [main] started {i}" + ("\nTraceback (most recent call last):\n  boom" if i == 3 else "") for i in range(1, 6))
