@@ -39,8 +39,10 @@ def text(value: Any, number_format: str = "") -> str:
 
 
 def _float(value: float, number_format: str) -> str:
-    if value != value or value in (float("inf"), float("-inf")):
+    if value != value:
         return ""
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
     if value == int(value) and abs(value) < _WHOLE:
         return text(int(value), number_format)
     return f"{value:.0f}" if abs(value) >= _WHOLE and value == int(value) else repr(value)

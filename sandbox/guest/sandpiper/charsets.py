@@ -133,7 +133,7 @@ def _guess(sample: bytes) -> Charset:
         raise Refusal("binary")
     if high - second < 2.0:
         other = _ask_normalizer(sample, codecs_of)
-        if other and scores[other] > high - 4:
+        if other and scores[other] > high - 4 and not _same_text(sample, codecs_of[best], codecs_of[other]):
             best = other
     return Charset(best, codecs_of[best], sure=high >= 12 and high - second >= 1.0)
 
@@ -209,6 +209,10 @@ def _multi_score(sample: bytes, name: str, codec: str, letters: str) -> float:
         half = len(re.findall(r"[\uff66-\uff9f]", text)) / len(high)
         return (34 if share > 0.1 else 15) * (share + ideographs) - 30 * half
     return 32 * share
+
+
+def _same_text(sample: bytes, one: str, other: str) -> bool:
+    return sample.decode(one, errors="replace") == sample.decode(other, errors="replace")
 
 
 def _ask_normalizer(sample: bytes, known: dict[str, str]) -> str | None:

@@ -13,6 +13,8 @@ ALWAYS = frozenset(
 AMONG_VALUES = frozenset(
     {"-", "--", "---", "—", "–", "?", ".", "..", "...", "None", "none", "NONE", "nil", "n.a.", "n/d", "missing", "Missing"}
     | {"unknown", "Unknown", "нет", "нет данных", "неизвестно", "k.A.", "無", "无", "x", "X", "*"}
+    # What a division by zero leaves: no figure that could be added to others.
+    | {"inf", "-inf", "Inf", "-Inf", "+inf", "Infinity", "-Infinity", "+Infinity", "infinity", "∞", "-∞", "+∞"}
 )
 # A spreadsheet's errors: the figure is lost, the cell is not blank.
 ERRORS = frozenset({"#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#GETTING_DATA"})

@@ -30,8 +30,8 @@ class Number(str):
 
 
 def loads(text: str) -> Any:
-    """Decode JSON with numbers kept as written and NaN as missing."""
-    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=lambda _: None)
+    """Decode JSON with numbers kept as written; NaN and Infinity, which are none, too."""
+    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number)
 
 
 def read(source: Source, charset: charsets.Charset) -> Reading:
