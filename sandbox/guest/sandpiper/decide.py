@@ -23,7 +23,7 @@ _VERSION = re.compile(r"\b(?:version|ver|release|firmware)\b|верси", re.IGN
 _DATE_NAME = re.compile(r"date|day|datum|дата|день|日", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(?:^|[\s_\-.(])(?:id|ids|uuid|guid|code|sku|zip|postal|postcode|plz|phone|tel|ean|upc|isbn|iban|account|acct|inn|no|nr|num|number|key|ref|pid|port|status"
-    r"|ид|код|инн|кпп|снилс|индекс|артикул|телефон|тел|счет|счёт|номер|№)(?:$|[\s_\-.)])|(?<=[a-z])I[Dd]$|编号|番号|コード",
+    r"|konto|kontonummer|gegenkonto|ид|код|инн|кпп|снилс|индекс|артикул|телефон|тел|счет|счёт|номер|№)(?:$|[\s_\-.)])|(?<=[a-z])I[Dd]$|编号|番号|コード",
     re.IGNORECASE,
 )
 _YEAR_NAME = re.compile(r"^(?:year|yr|jahr|год|年|fy)$", re.IGNORECASE)

@@ -15,6 +15,7 @@ _COMMON = "\t;|,"
 _LINES = 120
 # Characters of one cell; the csv module's own limit is an eighth of it.
 FIELD_LIMIT = 1 << 20
+_REMARKS = 12  # lines below a table
 _TYPED = 40  # rows whose cells are looked at
 
 
@@ -94,7 +95,7 @@ def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Di
     if width < 2:
         return None
     begin = next(i for i, row in enumerate(rows) if len(row) == width)
-    body = rows[begin:]
+    body = _without_remarks(rows[begin:], width)
     steady = sum(1 for row in body if len(row) == width) / len(body)
     if begin > 30 or steady < 0.6 or (count < 2 and len(rows) > 1):
         return None
@@ -111,6 +112,14 @@ def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Di
     if delimiter in ",:!" and typed < 0.1 and (steady < 0.9 or _prose(body)):
         return None
     return score, Dialect(delimiter, quote, width)
+
+
+def _without_remarks(body: list[list[str]], width: int) -> list[list[str]]:
+    """Without the lines of one cell below the last whole row, which are no rows."""
+    end = len(body)
+    while end > 0 and len(body[end - 1]) == 1 < width and len(body) - end < _REMARKS:
+        end -= 1
+    return body[:end] if end > 1 and len(body[end - 1]) == width else body
 
 
 def _plausible(body: list[list[str]], typed: float, delimiter: str) -> bool:

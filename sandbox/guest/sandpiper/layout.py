@@ -53,6 +53,9 @@ def find(head: Sequence[Row], width: int | None = None) -> Layout:
     layout = Layout(width, start, 0, [])
     skipped = sum(1 for i in range(start) if filled[i])
     rows: list[Row] = []
+    if _is_settings(head, start, body, width):
+        start, skipped, body = start + 1, skipped + 1, body[1:]
+        layout.first = start
     if _is_header(head[start], body, width):
         rows, skipped = _header_rows(head, filled, start, width, skipped)
         layout.first = start + (len(rows) if rows[0] is head[start] else 1)
@@ -123,6 +126,16 @@ def _is_header(row: Row, body: Sequence[Row], width: int) -> bool:
         return score > 0
     texts = [cell.strip() for cell, k in zip(row, kinds, strict=True) if k == "text"]
     return len(texts) == len(set(texts)) and "number" not in kinds and "date" not in kinds and bool(texts)
+
+
+def _is_settings(head: Sequence[Row], start: int, body: Sequence[Row], width: int) -> bool:
+    """Whether the first full row tells of the export itself and the names stand below it, as DATEV has it."""
+    if start + 1 >= len(head) or len(body) < 3 or _is_header(head[start], body, width):
+        return False
+    names = [cell.strip() for cell in head[start + 1][:width]]
+    if len(set(names)) < len(names) or any(kind(name) != "text" for name in names) or len(names) < width:
+        return False
+    return any(all(j < len(row) and kind(row[j]) in ("number", "date") for row in body[1:20]) for j in range(width))
 
 
 def _header_rows(

@@ -52,6 +52,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "sheets_cut": ("{total} sheets; only the first {read} were read", "листов {total}; прочитаны первые {read}"),
     "hidden_sheet": ("sheet {sheet} is hidden", "лист {sheet} скрыт"),
     "other_sheets": ("{count} sheet(s) with data: {sheets}; these figures are of {main}", "листов с данными: {count} ({sheets}); эти числа — по листу {main}"),
+    "shared_sheet": ("{count} table(s), some on one sheet: {sheets}; these figures are of {main}", "таблиц: {count}, некоторые на одном листе ({sheets}); эти числа — по {main}"),
     "empty_sheets": ("sheets without data: {sheets}", "листы без данных: {sheets}"),
     "formulas_unvalued": ("{count} formula(s) have no stored value and count as missing: open and save the workbook in Excel", "формул без сохранённого значения: {count}; они считаются пропусками: откройте и сохраните книгу в Excel"),
     "hidden_rows": ("{count} row(s) are hidden (a filter?) and counted all the same", "скрытых строк (фильтр?): {count}; они учтены"),

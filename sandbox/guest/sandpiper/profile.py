@@ -76,10 +76,12 @@ def of_file(name: str, reading: Reading, language: str = "en") -> list[dict[str,
 
 
 def main_table(tables: list[Table]) -> Table:
-    """The table that a file is about: the first visible one with rows, text last."""
+    """The table that a file is about: the first visible one with rows, text last; of several on a sheet the longest."""
     with_rows = [t for t in tables if t.rows and not t.hidden]
     data = [t for t in with_rows if t.name != "text"]
-    return (data or with_rows or [t for t in tables if t.rows] or tables)[0]
+    candidates = data or with_rows or [t for t in tables if t.rows] or tables
+    first = candidates[0]
+    return first if first.shares is None else max((t for t in candidates if t.shares == first.shares), key=lambda t: t.rows)
 
 
 def _entry(name: str, tables: list[Table], reading: Reading, language: str) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def _entry(name: str, tables: list[Table], reading: Reading, language: str) -> d
     if len(tables) > 1:
         entry["sheets"] = [_sheet(t, language) for t in tables]
         names = ", ".join(f"“{clean(t.name, 40)}”" for t in tables[:8])
-        notes.append(Note("other_sheets", args={"count": len(tables), "sheets": names, "main": f"“{clean(main.name, 40)}”"}))
+        notes.append(Note("other_sheets" if all(t.shares is None for t in tables) else "shared_sheet", args={"count": len(tables), "sheets": names, "main": f"“{clean(main.name, 40)}”"}))
     elif main.name:
         entry["sheets"] = [_sheet(main, language)]
     notes.extend(Note("hidden_sheet", args={"sheet": f"“{clean(t.name, 40)}”"}) for t in tables if t.hidden)

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy
 
-from . import charsets, dialect, grid
+from . import charsets, dialect, grid, sections
 from .flat import Flat
 from .notes import Note
+from .read_excel import from_sections
 from .refusal import Refusal
 from .source import Source, from_bytes
 from .tables import Table
@@ -39,19 +40,27 @@ def sniff_text(source: Source, charset: charsets.Charset) -> tuple[str, bool]:
         return text, not f.read(1)
 
 
-def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Table:
-    """A delimited text as a table."""
+def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> list[Table]:
+    """A delimited text as a table, or as several that stand below each other."""
     csv.field_size_limit(dialect.FIELD_LIMIT)
     notes: list[Note] = []
     if not _quotes_close(source, charset, form):
         form = dialect.Dialect(form.delimiter, form.quote, form.width, form.skip, quoting=False)
         notes.append(Note("stray_quotes"))
     small = 0 <= source.size <= _KEEP_BYTES
+    kind = "tsv" if form.delimiter == "\t" else "csv"
     if small:
-        body = _open_kept(source, charset, form, notes)
+        opened = _open_kept(source, charset, form, notes)
+        if isinstance(opened, list):
+            tables = from_sections(kind, opened)
+            for table in tables:
+                table.encoding, table.delimiter = charset.name, form.delimiter
+                table.header_row += form.skip if table.header_row else 0
+            tables[0].notes.extend(notes)
+            return tables
+        body = opened
     else:
         body = grid.open_grid(lambda: _rows(source, charset, form), form.width)
-    kind = "tsv" if form.delimiter == "\t" else "csv"
     table = Table(kind=kind, encoding=charset.name, delimiter=form.delimiter, body=body)
     if body.layout.header_row:
         table.header_row = body.layout.header_row + form.skip
@@ -60,11 +69,11 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Ta
     if not charset.sure:
         notes.append(Note("encoding_guess", args={"encoding": charset.name}))
     table.notes.extend(notes)
-    return table
+    return [table]
 
 
-def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect, notes: list[Note]) -> grid.Grid:
-    """A small source, read once and kept."""
+def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect, notes: list[Note]) -> grid.Grid | list[sections.Section]:
+    """A small source, read once and kept: one table, or the places of several."""
     text = source.data().decode(charset.codec, errors="replace")
     if "\0" in text:
         notes.append(Note("nul_bytes", args={"count": text.count("\0")}))
@@ -79,6 +88,9 @@ def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect,
     kept = _kept(text, form)
     if not kept:
         raise Refusal("blank")
+    several = sections.split(kept) if form.delimiter else []
+    if several:
+        return several
     return grid.open_grid(lambda: iter(kept), form.width)
 
 

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from . import cells, grid, kinds
+from . import cells, grid, kinds, sections
 from .notes import Note
 from .refusal import Refusal
 from .source import Source
@@ -47,12 +47,12 @@ def read_xlsx(source: Source, kind: str) -> Reading:
         for sheet in sheets[:MAX_SHEETS]:
             raw = _raw_sheet(data, sheet)
             rows = _openpyxl_rows(sheet, _merged_down(raw))
-            table = _sheet(kind, sheet.title, rows, sheet.sheet_state != "visible", budget)
-            if table is None:
+            tables = typed_tables(kind, rows, budget, name=clean(sheet.title, 120), hidden=sheet.sheet_state != "visible")
+            if not tables:
                 reading.empty.append(sheet.title)
                 continue
-            table.notes.extend(_raw_notes(raw))
-            reading.tables.append(table)
+            tables[0].notes.extend(_raw_notes(raw))
+            reading.tables.extend(tables)
     return _finish(reading, [s.title for s in sheets])
 
 
@@ -62,7 +62,8 @@ def read_xls(source: Source) -> Reading:
 
     data = source.data(_MAX_BYTES)
     try:
-        book = xlrd.open_workbook(file_contents=data, on_demand=True, logfile=io.StringIO())
+        # Formats say which numbers are shown with leading zeros; BIFF before 8 keeps them in another way.
+        book = xlrd.open_workbook(file_contents=data, on_demand=True, logfile=io.StringIO(), formatting_info=data.startswith(b"\xd0\xcf"))
     except xlrd.XLRDError as error:
         if "encrypt" in str(error).lower():
             raise Refusal("password", kind="Excel") from error
@@ -74,12 +75,11 @@ def read_xls(source: Source) -> Reading:
     names = book.sheet_names()
     for index, name in enumerate(names[:MAX_SHEETS]):
         sheet = book.sheet_by_index(index)
-        table = _sheet(kinds.XLS, name, _xlrd_rows(sheet, book.datemode), sheet.visibility != 0, budget)
+        tables = typed_tables(kinds.XLS, _xlrd_rows(sheet, book), budget, name=clean(name, 120), hidden=sheet.visibility != 0)
         book.unload_sheet(index)
-        if table is None:
+        if not tables:
             reading.empty.append(name)
-        else:
-            reading.tables.append(table)
+        reading.tables.extend(tables)
     return _finish(reading, names)
 
 
@@ -172,40 +172,49 @@ def _openpyxl_rows(sheet: Any, merged: dict[int, dict[int, int]]) -> Rows:
 def _typed(cell: Any) -> Any:
     value = cell.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        form = cell.number_format or ""
-        if form.startswith("00") and form.strip("0") == "":
-            return cells.text(value, form)
+        return _padded(value, cell.number_format or "")
     return value
 
 
-def _xlrd_rows(sheet: Any, datemode: int) -> Rows:
+def _padded(value: float, form: str) -> Any:
+    """A number, or the text that a format of zeros shows for it."""
+    return cells.text(value, form) if form.startswith("00") and form.strip("0") == "" else value
+
+
+def _xlrd_rows(sheet: Any, book: Any) -> Rows:
     import xlrd
 
     errors = xlrd.error_text_from_code
+    merged = {(r, c): (top, left) for top, end, left, right in sheet.merged_cells[:10_000] if right == left + 1 for r, c in ((r, left) for r in range(top + 1, end))}
+    formatted = book.formatting_info
     for i in range(sheet.nrows):
         row: list[Any] = []
-        for kind, value in zip(sheet.row_types(i), sheet.row_values(i), strict=True):
-            if kind == xlrd.XL_CELL_DATE:
+        for j, (kind, value) in enumerate(zip(sheet.row_types(i), sheet.row_values(i), strict=True)):
+            if not kind or kind == xlrd.XL_CELL_BLANK:
+                row.append(sheet.cell_value(*merged[i, j]) if (i, j) in merged else None)
+            elif kind == xlrd.XL_CELL_DATE:
                 try:
-                    row.append(xlrd.xldate_as_datetime(value, datemode))
+                    row.append(xlrd.xldate_as_datetime(value, book.datemode))
                 except (xlrd.XLDateError, OverflowError, ValueError):
                     row.append(value)
             elif kind == xlrd.XL_CELL_BOOLEAN:
                 row.append(bool(value))
             elif kind == xlrd.XL_CELL_ERROR:
                 row.append(errors.get(value, "#N/A"))
+            elif kind == xlrd.XL_CELL_NUMBER and formatted:
+                row.append(_padded(value, _xls_format(book, sheet.cell_xf_index(i, j))))
             else:
-                row.append(value if kind else None)
+                row.append(value)
         yield row
 
 
-def _sheet(kind: str, name: str, rows: Rows, hidden: bool, budget: list[int]) -> Table | None:
-    """A sheet as a table; None when it has no cell. ``budget`` are cells left."""
-    return typed_table(kind, rows, budget, name=clean(name, 120), hidden=hidden)
+def _xls_format(book: Any, index: int) -> str:
+    form = book.format_map.get(book.xf_list[index].format_key) if index < len(book.xf_list) else None
+    return form.format_str if form else ""
 
 
-def typed_table(kind: str, rows: Rows, budget: list[int], *, name: str = "", hidden: bool = False) -> Table | None:
-    """Rows of typed cells as a table, kept in memory within the budget."""
+def typed_tables(kind: str, rows: Rows, budget: list[int], *, name: str = "", hidden: bool = False) -> list[Table]:
+    """Rows of typed cells as tables, kept in memory within the budget of cells left; none where no cell is filled."""
     kept: list[list[str]] = []
     natives: list[list[Any]] = []
     seen = cells.Kinds()
@@ -238,12 +247,26 @@ def typed_table(kind: str, rows: Rows, budget: list[int], *, name: str = "", hid
     while kept and not kept[-1]:
         kept.pop()
     if not kept:
-        return None
-    table = from_kept(kind, kept, seen, natives)
-    table.name, table.hidden = name, hidden
+        return []
+    several = sections.split(kept)
+    tables = from_sections(kind, several, name) if several else [from_kept(kind, kept, seen, natives)]
+    for table in tables:
+        table.name, table.hidden = table.name or name, hidden
     if cut:
-        table.notes.append(Note("rows_cut", args={"read": len(kept)}))
-    return table
+        tables[-1].notes.append(Note("rows_cut", args={"read": len(kept)}))
+    return tables
+
+
+def from_sections(kind: str, found: list[sections.Section], sheet: str = "") -> list[Table]:
+    """The tables of one sheet, each called by its title or its place."""
+    tables = []
+    for number, section in enumerate(found, start=1):
+        table = from_kept(kind, section.rows)
+        table.header_row += section.top if table.header_row else 0
+        table.shares = sheet
+        table.name = " / ".join(part for part in (sheet, section.title or f"table {number}") if part)
+        tables.append(table)
+    return tables
 
 
 def from_kept(kind: str, kept: list[list[str]], seen: cells.Kinds | None = None, natives: list[list[Any]] | None = None) -> Table:

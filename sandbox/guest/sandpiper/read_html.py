@@ -20,16 +20,24 @@ _SPAN = 200
 _LOGIN = re.compile(r"<input[^>]+type\s*=\s*[\"']?password|\b(?:log|sign)[ -]?in\b|single sign-on|\bsso\b|войти|авторизац|anmelden|登录|ログイン", re.IGNORECASE)
 _ERROR = re.compile(r"<title>[^<]*(?:error|not found|denied|forbidden|unavailable|expired|ошибк|не найден)|\b(?:40[0-9]|50[0-9])\b[^<]{0,40}(?:error|not found|forbidden|unauthorized|gateway)", re.IGNORECASE)
 _TAG = re.compile(r"<(?:!doctype\s+html|html|head|body|table|meta|title)\b", re.IGNORECASE)
+_ROOT = re.compile(r"<(!doctype|[a-z][\w:.-]*)", re.IGNORECASE)
+# What a page, or a part of one, begins with; anything else is XML.
+_ROOTS = frozenset(
+    "!doctype html head body table thead tbody tr caption meta title base link style script noscript div span p br hr a b i u em strong small font center"
+    " h1 h2 h3 h4 h5 h6 ul ol li dl form input section main article header footer nav iframe img pre blockquote".split()
+)
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]{2,20})", re.IGNORECASE)
 
 
 def looks_like(text: str) -> bool:
     """Whether the first part of a text is HTML."""
     start = text.lstrip("\ufeff \t\r\n")[:4096]
-    if start.startswith("<?xml"):
-        start = start[start.find("?>") + 2 :].lstrip() if "?>" in start else start
-    while start.startswith("<!--") and "-->" in start:
-        start = start[start.find("-->") + 3 :].lstrip()
+    declared = start.startswith("<?xml")
+    while (mark := next((end for begin, end in (("<?", "?>"), ("<!--", "-->")) if start.startswith(begin)), "")) and mark in start:
+        start = start[start.find(mark) + len(mark) :].lstrip()
+    root = _ROOT.match(start)
+    if root is not None and (declared or root[1].lower() not in _ROOTS):
+        return root[1].lower() in ("html", "!doctype") and not re.match(r"<!doctype\s+(?!html)", start, re.IGNORECASE)
     return start.startswith("<") and _TAG.search(start[:2048]) is not None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import kinds
 from .notes import Note
-from .read_excel import MAX_CELLS, MAX_SHEETS, check_package, typed_table
+from .read_excel import MAX_CELLS, MAX_SHEETS, check_package, typed_tables
 from .refusal import Refusal
 from .source import Source
 from .tables import Reading
@@ -37,11 +37,10 @@ def read(source: Source) -> Reading:
         count += 1
         if count > MAX_SHEETS:
             continue
-        table = typed_table(kinds.ODS, rows, budget, name=name, hidden=hidden)
-        if table is None:
+        tables = typed_tables(kinds.ODS, rows, budget, name=name, hidden=hidden)
+        if not tables:
             reading.empty.append(name)
-        else:
-            reading.tables.append(table)
+        reading.tables.extend(tables)
     if count > MAX_SHEETS:
         reading.notes.append(Note("sheets_cut", args={"total": count, "read": MAX_SHEETS}))
     if not reading.tables:

@@ -6,7 +6,7 @@ import datetime
 import os
 from typing import TYPE_CHECKING
 
-from . import charsets, dialect, kinds, read_archive, read_delimited, read_json
+from . import charsets, dialect, kinds, read_archive, read_delimited, read_framed, read_json
 from .notes import Note
 from .refusal import Refusal
 from .source import Source, from_path, ungzip, unpack
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _EXTENSIONS = {
     "csv": "csv tsv fixed-width", "tsv": "tsv csv", "tab": "tsv csv", "psv": "csv", "xlsx": "xlsx xlsm", "xlsm": "xlsm", "xls": "xls", "ods": "ods",
-    "json": "json jsonl", "jsonl": "jsonl", "ndjson": "jsonl", "html": "html", "htm": "html", "pdf": "pdf", "docx": "docx", "parquet": "parquet",
+    "json": "json jsonl", "jsonl": "jsonl", "ndjson": "jsonl", "html": "html", "htm": "html", "pdf": "pdf", "docx": "docx", "xml": "xml", "parquet": "parquet",
 }  # fmt: skip
-_NAMES = {"csv": "delimited text", "tsv": "tab-separated text", "xlsx": "an Excel workbook", "xls": "an old Excel workbook", "html": "an HTML page", "jsonl": "JSON Lines"}
+_NAMES = {"csv": "delimited text", "tsv": "tab-separated text", "xlsx": "an Excel workbook", "xls": "an old Excel workbook", "html": "an HTML page", "jsonl": "JSON Lines", "xml": "XML"}
 
 
 def examine(source: Source, *, now: datetime.datetime | None = None, depth: int = 0) -> Reading:
@@ -64,16 +64,20 @@ def _text(source: Source, now: datetime.datetime) -> Reading:
     looks = read_json.looks_like(text, complete)
     if looks:
         return read_json.read(source, charset) if looks == "json" else read_json.read_lines(source, charset)
-    from . import read_documents, read_html, read_logs
+    from . import read_documents, read_html, read_logs, read_xml
 
     if read_html.looks_like(text):
         return read_html.read(source, charset)
-    if text.lstrip("\ufeff \t\r\n").startswith("<?xml"):
-        raise Refusal("unreadable", kind="XML", instead="CSV, Excel or JSON")
+    if read_xml.looks_like(text):
+        return read_xml.read(source, charset)
     lines = text.splitlines()
     form = read_logs.detect(lines if complete else lines[:-1])
     if form is not None:
         return read_logs.read(source, charset, form, now)
+    if read_framed.is_framed(lines):
+        return read_framed.read(source, charset)
+    if read_framed.is_pairs(lines):
+        return read_framed.read_pairs(source, charset)
     written = dialect.decide(text, complete)
     if written is None or written.delimiter in ("", " "):
         aligned = read_documents.fixed_width(text, complete)
@@ -81,7 +85,7 @@ def _text(source: Source, now: datetime.datetime) -> Reading:
             return read_documents.read_fixed_width(source, charset)
     if written is None:
         return read_documents.read_text(source, charset)
-    return Reading(tables=[read_delimited.read(source, charset, written)])
+    return Reading(tables=read_delimited.read(source, charset, written))
 
 
 def _packed(source: Source, kind: str, now: datetime.datetime | None, depth: int) -> Reading:

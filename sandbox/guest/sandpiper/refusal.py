@@ -16,6 +16,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "truncated_json": ("The JSON is cut off or broken near line {line}: the export or the upload was not complete, send it again.", "JSON обрывается или повреждён около строки {line}: выгрузка или отправка не завершилась, пришлите файл снова."),
     "json_deep": ("The JSON is nested too deeply to be a table: export the records as a flat list.", "JSON вложен слишком глубоко для таблицы: выгрузите записи плоским списком."),
     "json_no_table": ("The JSON holds no list of records, so there is no table in it: export the records as a list.", "В JSON нет списка записей, то есть таблицы: выгрузите записи списком."),
+    "truncated_xml": ("The XML is cut off or broken near line {line}: the export or the upload was not complete, send it again.", "XML обрывается или повреждён около строки {line}: выгрузка или отправка не завершилась, пришлите файл снова."),
+    "xml_no_table": ("The XML holds no elements that repeat, so there is no table in it: export the records as CSV, Excel or JSON.", "В XML нет повторяющихся элементов, то есть таблицы: выгрузите записи в CSV, Excel или JSON."),
     "truncated_archive": ("The {kind} file is cut off or damaged and cannot be unpacked: send it again.", "Файл {kind} обрезан или повреждён и не распаковывается: пришлите его снова."),
     "broken": ("This looks like a {kind} file, but it is damaged and cannot be opened: export it again.", "Похоже на файл {kind}, но он повреждён и не открывается: выгрузите его ещё раз."),
     "bomb": ("The file unpacks to far more than its size allows (an archive bomb?): send the table itself, unpacked.", "Файл распаковывается в несоразмерно большой объём (архивная бомба?): пришлите саму таблицу."),

@@ -49,6 +49,7 @@ class Table:
     delimiter: str = ""
     header_row: int = 0
     hidden: bool = False
+    shares: str | None = None  # the sheet that it is on together with other tables
     notes: list[Note] = field(default_factory=list)
     native: list[Counter[str]] = field(default_factory=list)
     rows: int = 0

@@ -37,7 +37,25 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         if len(labels) > max(1, 0.5 * len(column)):
             continue  # a brand, a product: a value like others
         found.update(i for i in labels if _confirmed(columns, i, j, found, last_block))
+    if last_block and _bare_total(columns):
+        found.add(len(columns[0]) - 1)
     return found
+
+
+def _bare_total(columns: Sequence[Sequence[str]]) -> bool:
+    """Whether the last row has no label, only the sums of what stands above it."""
+    last = [column.tail(1)[0] if isinstance(column, Counted) else column[-1] for column in columns]
+    if last[0] or len(columns[0]) < 4 or columns[0].count("") > 1:
+        return False
+    filled = [j for j, cell in enumerate(last) if cell.strip()]
+    row = len(columns[0]) - 1
+    return bool(filled) and row <= 20_000 and all(_is_sum(columns[j][row], columns[j][:row]) for j in filled)
+
+
+def _is_sum(cell: str, above: Iterable[str]) -> bool:
+    mine = _value(cell)
+    values = [v for v in map(_value, above) if v is not None]
+    return mine is not None and len(values) >= 2 and math.isclose(mine, math.fsum(values), rel_tol=5e-4)
 
 
 def _looked_at(column: Sequence[str]) -> Iterable[str]:
@@ -69,9 +87,7 @@ def _sums(columns: Sequence[Sequence[str]], row: int, label: int, found: set[int
     for j, column in enumerate(columns):
         if j == label:
             continue
-        mine = _value(column[row])
-        above = [v for v in map(_value, column[begin:row]) if v is not None]
-        if mine and len(above) >= 2 and math.isclose(mine, math.fsum(above), rel_tol=5e-4):
+        if _is_sum(column[row], column[begin:row]) and _value(column[row]):
             return True
     return False
 

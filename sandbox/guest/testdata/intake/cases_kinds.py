@@ -14,7 +14,7 @@ from typing import Any
 
 from harness import Case
 
-_SCRIPTS = {
+SCRIPTS = {
     "latin": (["region", "day", "units", "amount"], ["Zürich", "Oslo", "Zürich"]),
     "cyrillic": (["регион", "день", "штук", "сумма"], ["Москва", "Тверь", "Москва"]),
     "cjk": (["地域", "日付", "数量", "金額"], ["東京", "大阪", "東京"]),
@@ -28,7 +28,7 @@ def cases(now: dt.datetime) -> list[Case]:
     return [*_xlsx(), *_xlsx_oddities(), *_xls(), *_ods(), *_json(), *_jsonl(), *_html(), *_logs(now), *_documents(), *_text(), *_archives()]
 
 
-def _facts(heads: list[str], places: list[str], **more: Any) -> dict[str, Any]:
+def table_facts(heads: list[str], places: list[str], **more: Any) -> dict[str, Any]:
     return {
         "rows": 3, "columns": heads, "types": dict(zip(heads, ("text", "date", "integer", "number"), strict=True)),
         "sums": {heads[2]: 10, heads[3]: 2009.75}, "spans": {heads[2]: (-2, 7), heads[3]: (0.25, 1999)}, "dates": {heads[1]: ("2024-12-01", "2025-02-14")},
@@ -36,7 +36,7 @@ def _facts(heads: list[str], places: list[str], **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rows(places: list[str]) -> list[list[Any]]:
+def data_rows(places: list[str]) -> list[list[Any]]:
     return [list(row) for row in zip(places, _DAYS, _UNITS, _AMOUNTS, strict=True)]
 
 
@@ -52,25 +52,25 @@ def _book(fill: Callable[[Any], None]) -> bytes:
 
 def _xlsx() -> list[Case]:
     made = []
-    for script, (heads, places) in _SCRIPTS.items():
+    for script, (heads, places) in SCRIPTS.items():
 
         def fill(book: Any, heads: list[str] = heads, places: list[str] = places) -> None:
             sheet = book.active
             sheet.title = heads[0]
-            for row in [heads, *_rows(places)]:
+            for row in [heads, *data_rows(places)]:
                 sheet.append(row)
 
-        made.append(Case(f"xlsx-{script}", f"{heads[0]}.xlsx", _book(fill), _facts(heads, places, kind="xlsx", header_row=1)))
-    heads, places = _SCRIPTS["latin"]
-    made.append(Case("xlsx-named-csv", "export.csv", _book(lambda b: [b.active.append(r) for r in [heads, *_rows(places)]]), _facts(heads, places, kind="xlsx", notes=["by its content"])))
+        made.append(Case(f"xlsx-{script}", f"{heads[0]}.xlsx", _book(fill), table_facts(heads, places, kind="xlsx", header_row=1)))
+    heads, places = SCRIPTS["latin"]
+    made.append(Case("xlsx-named-csv", "export.csv", _book(lambda b: [b.active.append(r) for r in [heads, *data_rows(places)]]), table_facts(heads, places, kind="xlsx", notes=["by its content"])))
 
     def macro() -> bytes:
-        plain = io.BytesIO(_book(lambda b: [b.active.append(r) for r in [heads, *_rows(places)]]))
+        plain = io.BytesIO(_book(lambda b: [b.active.append(r) for r in [heads, *data_rows(places)]]))
         with zipfile.ZipFile(plain, "a") as archive:
             archive.writestr("xl/vbaProject.bin", b"macro")
         return plain.getvalue()
 
-    made.append(Case("xlsm", "book.xlsm", macro(), _facts(heads, places, kind="xlsm")))
+    made.append(Case("xlsm", "book.xlsm", macro(), table_facts(heads, places, kind="xlsm")))
     return made
 
 
@@ -153,7 +153,7 @@ def _xls() -> list[Case]:
     """Old workbooks, written by hand as BIFF2: no library writes them any more."""
     made = []
     for script, codec in (("latin", "cp1252"), ("cyrillic", "cp1251")):
-        heads, places = _SCRIPTS[script]
+        heads, places = SCRIPTS[script]
         made.append(Case(f"xls-{script}", "old.xls", biff2([heads[:1] + heads[2:], *[[p, u, a] for p, u, a in zip(places, _UNITS, _AMOUNTS, strict=True)]], codec), {
             "kind": "xls", "rows": 3, "columns": heads[:1] + heads[2:], "sums": {heads[2]: 10, heads[3]: 2009.75}, "tops": {heads[0]: {p: places.count(p) for p in places}},
         }))  # fmt: skip
@@ -214,8 +214,8 @@ def ods(sheets: list[tuple[str, bool, list[list[Any]]]]) -> bytes:
 
 def _ods() -> list[Case]:
     made = []
-    for script, (heads, places) in _SCRIPTS.items():
-        made.append(Case(f"ods-{script}", "table.ods", ods([(heads[0], False, [heads, *_rows(places)])]), _facts(heads, places, kind="ods", header_row=1)))
+    for script, (heads, places) in SCRIPTS.items():
+        made.append(Case(f"ods-{script}", "table.ods", ods([(heads[0], False, [heads, *data_rows(places)])]), table_facts(heads, places, kind="ods", header_row=1)))
     two = ods([("Main", False, [["k", "n"], ["a", 4], ["b", 5]]), ("Old", True, [["k", "n"], ["z", 9]])])
     made.append(Case("ods-hidden-sheet", "two.ods", two, {"rows": 2, "sums": {"n": 9}, "notes": ["“Old” is hidden"], "sheets": {"Old": {"hidden": True, "rows": 1}}}))
     return made
@@ -223,9 +223,9 @@ def _ods() -> list[Case]:
 
 def _json() -> list[Case]:
     made = []
-    for script, (heads, places) in _SCRIPTS.items():
-        records = [dict(zip(heads, [p, d.isoformat(), u, a], strict=True)) for p, d, u, a in _rows(places)]
-        made.append(Case(f"json-list-{script}", "a.json", json.dumps(records, ensure_ascii=script == "cjk", indent=1 if script == "latin" else None).encode(), _facts(heads, places, kind="json")))
+    for script, (heads, places) in SCRIPTS.items():
+        records = [dict(zip(heads, [p, d.isoformat(), u, a], strict=True)) for p, d, u, a in data_rows(places)]
+        made.append(Case(f"json-list-{script}", "a.json", json.dumps(records, ensure_ascii=script == "cjk", indent=1 if script == "latin" else None).encode(), table_facts(heads, places, kind="json")))
     nested = {"ok": True, "result": {"items": [{"id": 1, "who": {"name": "Ann", "city": "Oslo"}, "tags": ["x", "y"]}, {"id": 2, "who": {"name": "Bob", "city": None}, "tags": []}]}}
     made.append(Case("json-nested", "n.json", json.dumps(nested).encode(), {
         "rows": 2, "columns": ["id", "who.name", "who.city", "tags"], "missing": {"who.city": 1}, "sums": {"id": 3}, "notes": ["result.items", "JSON text"],
@@ -242,9 +242,9 @@ def _json() -> list[Case]:
 
 def _jsonl() -> list[Case]:
     made = []
-    for script, (heads, places) in _SCRIPTS.items():
-        lines = "\n".join(json.dumps(dict(zip(heads, [p, d.isoformat(), u, a], strict=True)), ensure_ascii=False) for p, d, u, a in _rows(places))
-        made.append(Case(f"jsonl-{script}", "a.jsonl", lines.encode(), _facts(heads, places, kind="jsonl")))
+    for script, (heads, places) in SCRIPTS.items():
+        lines = "\n".join(json.dumps(dict(zip(heads, [p, d.isoformat(), u, a], strict=True)), ensure_ascii=False) for p, d, u, a in data_rows(places))
+        made.append(Case(f"jsonl-{script}", "a.jsonl", lines.encode(), table_facts(heads, places, kind="jsonl")))
     broken = "\n".join(json.dumps({"i": i, "ok": i % 2 == 0}) for i in range(10)) + '\n{"i": 10, "o'
     made.append(Case("jsonl-cut", "cut.jsonl", broken.encode(), {"rows": 10, "sums": {"i": 45}, "types": {"ok": "boolean"}, "notes": ["1 line is not valid JSON .*line 11"]}))
     late = '{"a": 1}\n{"a": 2, "b": 5}\n{"b": 6}\n'
@@ -254,10 +254,10 @@ def _jsonl() -> list[Case]:
 
 def _html() -> list[Case]:
     made = []
-    for script, (heads, places) in _SCRIPTS.items():
-        rows = "".join("<tr>" + "".join(f"<td> {v}</td>" for v in (p, d.isoformat(), u, a)) + "</tr>" for p, d, u, a in _rows(places))
+    for script, (heads, places) in SCRIPTS.items():
+        rows = "".join("<tr>" + "".join(f"<td> {v}</td>" for v in (p, d.isoformat(), u, a)) + "</tr>" for p, d, u, a in data_rows(places))
         page = f"<!DOCTYPE html><html><head><meta charset=utf-8><title>x</title></head><body><p>Hi</p><table><tr>{''.join(f'<th>{h}</th>' for h in heads)}</tr>{rows}</table></body></html>"
-        made.append(Case(f"html-{script}", "page.html" if script != "latin" else "export.xls", page.encode(), _facts(heads, places, kind="html")))
+        made.append(Case(f"html-{script}", "page.html" if script != "latin" else "export.xls", page.encode(), table_facts(heads, places, kind="html")))
     spans = "<table><tr><th rowspan=2>k</th><th colspan=2>2024</th></tr><tr><th>plan</th><th>fact</th></tr><tr><td>a</td><td>1</td><td>2</td></tr><tr><td>b</td><td>3</td><td>4</td></tr></table>"
     made.append(Case("html-spans", "spans.html", spans.encode(), {"rows": 2, "columns": ["k", "2024 plan", "2024 fact"], "sums": {"2024 plan": 4, "2024 fact": 6}}))
     two = "<html><body><table><tr><td>menu</td></tr></table><table><caption>First</caption><tr><th>k</th><th>n</th></tr><tr><td>a</td><td>1 200</td></tr><tr><td>b</td><td>3</td></tr></table><table><tr><th>x</th><th>y</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>"
@@ -303,17 +303,17 @@ def _documents() -> list[Case]:
     from reportlab.pdfgen import canvas
 
     made = []
-    for script, (heads, places) in _SCRIPTS.items():
+    for script, (heads, places) in SCRIPTS.items():
         document = docx.Document()
         document.add_paragraph("Some words before the table.")
         table = document.add_table(rows=0, cols=4)
-        for row in [heads, *[[p, d.isoformat(), str(u), str(a)] for p, d, u, a in _rows(places)]]:
+        for row in [heads, *[[p, d.isoformat(), str(u), str(a)] for p, d, u, a in data_rows(places)]]:
             cells = table.add_row().cells
             for cell, value in zip(cells, row, strict=True):
                 cell.text = value
         out = io.BytesIO()
         document.save(out)
-        made.append(Case(f"docx-{script}", "doc.docx", out.getvalue(), _facts(heads, places, kind="docx", notes=["5 words of text, 1 table"])))
+        made.append(Case(f"docx-{script}", "doc.docx", out.getvalue(), table_facts(heads, places, kind="docx", notes=["5 words of text, 1 table"])))
 
     def pdf(lines: list[list[str]], title: str) -> bytes:
         out = io.BytesIO()
@@ -345,9 +345,9 @@ def _text() -> list[Case]:
 
 def _archives() -> list[Case]:
     made = []
-    heads, places = _SCRIPTS["cyrillic"]
-    text = "\n".join([";".join(heads), *[f"{p};{d:%d.%m.%Y};{u};{str(a).replace('.', ',')}" for p, d, u, a in _rows(places)]])
-    facts = _facts(heads, places, delimiter=";", decimal=",")
+    heads, places = SCRIPTS["cyrillic"]
+    text = "\n".join([";".join(heads), *[f"{p};{d:%d.%m.%Y};{u};{str(a).replace('.', ',')}" for p, d, u, a in data_rows(places)]])
+    facts = table_facts(heads, places, delimiter=";", decimal=",")
     for name, pack in (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)):
         made.append(Case(f"packed-{name}", f"table.csv.{name}", pack(text.encode("cp1251")), {**facts, "encoding": "windows-1251", "notes": ["unpacked"]}))
     made.append(Case("packed-gz-json", "a.json.gz", gzip.compress(b'[{"n": 1}, {"n": 2}]'), {"kind": "json", "rows": 2, "sums": {"n": 3}}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -14,7 +15,7 @@ import table
 from harness import Case, differences
 from sandpiper import profile, reader
 from sandpiper.refusal import Refusal
-from sandpiper.source import from_path
+from sandpiper.source import from_bytes, from_path
 
 _NOW = datetime.datetime(2025, 6, 1)
 
@@ -30,10 +31,19 @@ def report(case: Case) -> None:
     """Profile one case's file and print what is wrong with the profile."""
     begun = time.perf_counter()
     try:
-        wrong = differences(profiled(case), case.expect)
+        wrong = differences(profiled(case), case.expect) + in_russian(case)
     except Exception:
         wrong = [traceback.format_exc(limit=-4)]
     print(json.dumps({"case": case.name, "wrong": wrong, "seconds": round(time.perf_counter() - begun, 3)}, ensure_ascii=False))
+
+
+def in_russian(case: Case) -> list[str]:
+    """What is wrong with the notes in Russian, where a case says how they go."""
+    if "notes_ru" not in case.expect:
+        return []
+    source = from_bytes(case.file, case.content)
+    notes = "\n".join(profile.of_file(case.file, reader.study(source, now=_NOW), "ru")[0]["notes"])
+    return [f"no note says {p!r}; there are {notes!r}" for p in case.expect["notes_ru"] if not re.search(p, notes)]
 
 
 def profiled(case: Case) -> list[dict]:

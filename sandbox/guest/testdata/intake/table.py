@@ -6,11 +6,13 @@ import datetime as dt
 
 import cases_delimited
 import cases_kinds
+import cases_more
 import cases_refused
 import cases_rules
+import cases_tools
 from harness import Case
 
 
 def cases(now: dt.datetime) -> list[Case]:
     """All cases, as they are for a reader whose clock says ``now``."""
-    return [*cases_delimited.cases(), *cases_rules.cases(), *cases_kinds.cases(now), *cases_refused.cases()]
+    return [*cases_delimited.cases(), *cases_rules.cases(), *cases_kinds.cases(now), *cases_more.cases(), *cases_tools.cases(), *cases_refused.cases()]
