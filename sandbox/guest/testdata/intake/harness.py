@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -116,7 +117,7 @@ def expected(columns: Sequence[Column], style: Style | None = None) -> dict[str,
         if c.type in ("date", "datetime") and present:
             result["dates"][c.name] = (min(present).isoformat(), max(present).isoformat())
         if c.type == "text" and present:
-            result["tops"][c.name] = {v: present.count(v) for v in present}
+            result["tops"][c.name] = dict(Counter(present))
     if style is not None:
         result["kind"] = "tsv" if style.sep == "\t" else "csv"
         result["delimiter"] = style.sep
