@@ -67,7 +67,8 @@ type home struct {
 	dir string
 }
 
-// newHome needs the engine: everything here runs programs.
+// newHome needs the engine: everything here runs programs. No session is kept
+// ready: most processes here live for one task, and many are killed before it.
 func newHome(t *testing.T) *home {
 	t.Helper()
 	sandboxtest.Engine(t)
@@ -77,7 +78,7 @@ func newHome(t *testing.T) *home {
 	h.write("skills/tiny/scripts/tiny.py", tinyScript)
 	h.write("skills/slow/SKILL.md", slowSkill)
 	h.write("skills/slow/scripts/slow.py", "import time\nprint('slowly', flush=True)\ntime.sleep(90)\n")
-	h.configure("")
+	h.configure("sandbox: {pool: 0}\n")
 	t.Cleanup(h.noContainers)
 	return h
 }

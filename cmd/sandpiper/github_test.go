@@ -69,7 +69,7 @@ func newGitHubHome(t *testing.T) *githubHome {
 		t.Fatal(err)
 	}
 	h.hook = h.hub.AddHook(githubtest.Hook{Repo: githubRepo, URL: h.url + "/webhooks/github", Secret: githubSecret})
-	h.write("conf.yaml", "github: {repositories: ["+githubRepo+"]}\n")
+	h.write("conf.yaml", "github: {repositories: ["+githubRepo+"]}\nsandbox: {pool: 0}\n")
 	model := modeltest.Start(t, drawing())
 	h.env = []string{
 		"SANDPIPER_LISTEN=" + strings.TrimPrefix(h.url, "http://"), "GITHUB_WEBHOOK_SECRET=" + githubSecret,

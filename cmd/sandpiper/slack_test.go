@@ -51,7 +51,7 @@ func newSlackHome(t *testing.T) *slackHome {
 	s := &slackHome{home: h, ws: ws}
 	s.ada = ws.AddUser(slacktest.User{Name: "Ada"})
 	s.channel = ws.AddChannel(slacktest.Channel{Name: "sales"})
-	h.write("conf.yaml", "listen: 127.0.0.1:0\nslack: {allow: {channels: ["+s.channel+"]}}\n")
+	h.write("conf.yaml", "listen: 127.0.0.1:0\nslack: {allow: {channels: ["+s.channel+"]}}\nsandbox: {pool: 0}\n")
 	s.env = []string{
 		"SLACK_APP_TOKEN=" + ws.AppToken(), "SLACK_BOT_TOKEN=" + ws.BotToken(), "SLACK_API_URL=" + ws.APIURL(),
 		"OPENAI_BASE_URL=" + model.URL(), "SANDPIPER_MODEL=scripted",
