@@ -12,10 +12,16 @@ import (
 )
 
 // openGitHub adds GitHub, where its webhook's secret is set. It talks to
-// nobody before serve lets it run.
+// nobody before serve lets it run. Without the secret nothing is taken, which
+// webhooks are told, and so is whoever meant to have GitHub.
 func (a *app) openGitHub() error {
+	const hook = "POST /webhooks/github"
 	secrets := &a.loaded.Secrets
 	if !secrets.GitHubWebhook.Set() {
+		a.webhooks[hook] = github.NoSecret()
+		if secrets.GitHubToken.Set() || a.loaded.Addresses.GitHubAppID != "" || len(a.loaded.GitHub.Repositories) > 0 {
+			a.connections = append(a.connections, connection(github.Name, github.ErrNoSecret))
+		}
 		return nil
 	}
 	id := int64(0)
@@ -42,7 +48,7 @@ func (a *app) openGitHub() error {
 	a.github = adapter
 	a.channels[github.Name] = adapter
 	a.sources = append(a.sources, adapter)
-	a.webhooks["POST /webhooks/github"] = a.gauges.measured(github.Name, adapter.Webhook())
+	a.webhooks[hook] = a.gauges.measured(github.Name, adapter.Webhook())
 	a.connections = append(a.connections, connection(github.Name, adapter.Ready))
 	return nil
 }

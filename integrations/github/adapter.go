@@ -42,8 +42,9 @@ type Adapter struct {
 	mu     sync.Mutex // guards what follows
 	intake bot.Intake // nil until Run
 	self   string     // our login; "" until it was asked for
-	health error      // why GitHub does not know us
-	locks  map[string]*lock
+	// unknown is why GitHub has not told us yet who we are.
+	unknown error
+	locks   map[string]*lock
 }
 
 type lock struct {
@@ -79,14 +80,14 @@ func New(options Options) (*Adapter, error) {
 	a := &Adapter{
 		options: options,
 		web:     web, webHost: webHost,
-		budget: newBudget(options.Limits.ContentPerMinute, options.Limits.ContentPerHour, options.Clock),
-		shown:  &shown{known: map[string]showing{}},
-		guids:  newRecent(10_000),
-		hooks:  make(chan struct{}, options.Limits.Webhooks),
-		large:  make(chan struct{}, largeAtOnce),
-		greet:  make(chan bot.Event, 256),
-		locks:  map[string]*lock{},
-		health: errors.New("not asked yet"),
+		budget:  newBudget(options.Limits.ContentPerMinute, options.Limits.ContentPerHour, options.Clock),
+		shown:   &shown{known: map[string]showing{}},
+		guids:   newRecent(10_000),
+		hooks:   make(chan struct{}, options.Limits.Webhooks),
+		large:   make(chan struct{}, largeAtOnce),
+		greet:   make(chan bot.Event, 256),
+		locks:   map[string]*lock{},
+		unknown: errors.New("GitHub was not asked yet who we are"),
 	}
 	if a.clients, err = newClients(&a.options); err != nil {
 		return nil, fmt.Errorf("configure github: %w", err)
@@ -131,18 +132,19 @@ func (a *Adapter) Spell(command string) string { return "@" + a.options.Handle +
 func (a *Adapter) Name() string { return Name }
 
 // Run implements bot.Source: it asks who we are, sweeps for what was missed
-// and keeps house, until ctx ends. Only a wrong
-// configuration makes it return before.
+// and keeps house, until ctx ends. Credentials that GitHub does not accept make
+// it unready, and are tried again: the rest of the process goes on.
 func (a *Adapter) Run(ctx context.Context, intake bot.Intake) error {
 	a.mu.Lock()
 	a.intake = intake
 	a.mu.Unlock()
 	defer a.guard.CloseIdleConnections()
 	defer a.clients.closeIdle()
-	if err := a.identify(ctx); err != nil {
-		return err
+	if !a.identify(ctx) {
+		return nil
 	}
 	var loops sync.WaitGroup
+	loops.Go(func() { a.watchLoop(ctx) })
 	loops.Go(func() { a.sweepLoop(ctx) })
 	loops.Go(func() { a.greetLoop(ctx) })
 	loops.Go(func() { a.keepLoop(ctx) })
@@ -150,20 +152,22 @@ func (a *Adapter) Run(ctx context.Context, intake bot.Intake) error {
 	return nil
 }
 
-// identify asks GitHub who we are until it answers. Wrong credentials are an
-// error; a GitHub that is down is waited for.
-func (a *Adapter) identify(ctx context.Context) error {
-	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+// identify asks GitHub who we are until it answers, or ctx ends: then it
+// reports false. A revoked token may be replaced, and a GitHub that is down
+// comes back.
+func (a *Adapter) identify(ctx context.Context) bool {
+	for wait := a.options.Limits.Probe; ; wait = min(2*wait, time.Minute) {
 		_, err := a.login(ctx)
 		if err == nil || ctx.Err() != nil {
-			return nil
+			return ctx.Err() == nil
 		}
 		if wrong, ok := errors.AsType[*IdentityError](err); ok {
-			return fmt.Errorf("sign in to github: %w", wrong)
+			a.options.Logger.Error("cannot sign in to github", "error", wrong.Problem, "hint", wrong.Hint, "again_in", wait)
+		} else {
+			a.options.Logger.Warn("github does not answer", "error", err, "again_in", wait)
 		}
-		a.options.Logger.Warn("github does not answer", "error", err, "again_in", wait)
 		if !sleep(ctx, wait) {
-			return nil
+			return false
 		}
 	}
 }
@@ -191,30 +195,16 @@ func (a *Adapter) login(ctx context.Context) (string, error) {
 	self, err := a.clients.login(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.health = err
+	a.unknown = err
 	if err == nil {
 		a.self = self
 	}
 	return self, err
 }
 
-// Ready returns nil once GitHub has said who we are, else the reason in words
-// for the operator.
-func (a *Adapter) Ready() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.health
-}
-
 // Check asks GitHub who we are, for doctor: it returns our login, or an
 // *IdentityError that says what to do.
-func (a *Adapter) Check(ctx context.Context) (string, error) {
-	self, err := a.clients.login(ctx)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.health = err
-	return self, err
-}
+func (a *Adapter) Check(ctx context.Context) (string, error) { return a.clients.login(ctx) }
 
 func (a *Adapter) client(ctx context.Context, to address) (*github.Client, error) {
 	return a.clients.forRepository(ctx, to.Repository, to.Installation)

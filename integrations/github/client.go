@@ -23,6 +23,7 @@ type clients struct {
 	apps    *ghinstallation.AppsTransport // nil with a token
 	app     *github.Client                // signed with the App's key; nil with a token
 	token   *github.Client                // nil with an App
+	health  *health
 
 	mu            sync.Mutex // guards what follows
 	installations map[int64]*github.Client
@@ -37,11 +38,11 @@ func newClients(options *Options) (*clients, error) {
 	wire := http.DefaultTransport.(*http.Transport).Clone()
 	wire.ResponseHeaderTimeout = time.Minute
 	c := &clients{
-		options: options, base: base, wire: wire,
+		options: options, base: base, wire: wire, health: newHealth(options.Logger),
 		installations: map[int64]*github.Client{}, byRepository: map[string]int64{},
 	}
 	if options.AppID == 0 {
-		c.token = c.client(&tokenTransport{next: wire, host: base.Host, token: func() string { return options.Secrets().Token }})
+		c.token = c.client(ownCredential, &tokenTransport{next: wire, host: base.Host, token: func() string { return options.Secrets().Token }})
 		return c, nil
 	}
 	c.apps, err = ghinstallation.NewAppsTransport(wire, options.AppID, options.AppKey)
@@ -49,7 +50,7 @@ func newClients(options *Options) (*clients, error) {
 		return nil, errors.New("GITHUB_APP_PRIVATE_KEY is no PEM private key: paste the whole file that GitHub gave for the App, with its BEGIN and END lines")
 	}
 	c.apps.BaseURL = strings.TrimSuffix(options.APIURL, "/")
-	c.app = c.client(c.apps)
+	c.app = c.client(ownCredential, c.apps)
 	return c, nil
 }
 
@@ -69,8 +70,9 @@ func (t *tokenTransport) RoundTrip(request *http.Request) (*http.Response, error
 	return t.next.RoundTrip(request)
 }
 
-func (c *clients) client(signed http.RoundTripper) *github.Client {
-	transport := newConditional(newGate(signed, c.options.Clock, c.options.Limits.Requests))
+func (c *clients) client(credential string, signed http.RoundTripper) *github.Client {
+	watched := &watch{next: signed, clients: c, credential: credential}
+	transport := newConditional(newGate(watched, c.options.Clock, c.options.Limits.Requests))
 	client := github.NewClient(&http.Client{
 		Transport: transport,
 		CheckRedirect: func(request *http.Request, via []*http.Request) error {
@@ -105,7 +107,7 @@ func (c *clients) forInstallation(installation int64) *github.Client {
 	defer c.mu.Unlock()
 	client := c.installations[installation]
 	if client == nil {
-		client = c.client(ghinstallation.NewFromAppsTransport(c.apps, installation))
+		client = c.client(installationCredential+itoa(installation), ghinstallation.NewFromAppsTransport(c.apps, installation))
 		c.installations[installation] = client
 	}
 	return client
@@ -183,6 +185,9 @@ func (e *IdentityError) Unwrap() error { return e.Err }
 // explain turns what GitHub says about credentials into an *IdentityError.
 // Other errors stay as they are.
 func (c *clients) explain(err error) error {
+	if known, ok := errors.AsType[*IdentityError](err); ok {
+		return known
+	}
 	answer, ok := answerOf(err)
 	if !ok {
 		return err
@@ -192,6 +197,13 @@ func (c *clients) explain(err error) error {
 		return &IdentityError{Problem: "a permission is missing for " + answer.route, Hint: "compare the App's or token's permissions with deploy/github, and accept the new ones in the installation's settings", Err: err}
 	case answer.status != http.StatusUnauthorized:
 		return err
+	}
+	return c.unauthorized(answer, err)
+}
+
+// unauthorized says why GitHub answered 401.
+func (c *clients) unauthorized(answer apiAnswer, err error) *IdentityError {
+	switch {
 	case c.apps == nil:
 		return &IdentityError{Problem: "GitHub does not accept GITHUB_TOKEN", Hint: "it is mistyped, expired or revoked: make a new one", Err: err}
 	case strings.Contains(answer.text, "'Issued at'") || strings.Contains(answer.text, "'Expiration time'"):

@@ -1,11 +1,9 @@
 package github
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -152,13 +150,7 @@ func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 
 // speaksOfLimit looks into a 403's body and leaves it to be read again.
 func speaksOfLimit(response *http.Response) bool {
-	const enough = 8 << 10
-	head, _ := io.ReadAll(io.LimitReader(response.Body, enough))
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
-	text := strings.ToLower(string(head))
+	text := strings.ToLower(peek(response))
 	return strings.Contains(text, "secondary rate limit") || strings.Contains(text, "abuse detection") || strings.Contains(text, "rate limit exceeded")
 }
 

@@ -99,6 +99,7 @@ type Limits struct {
 	Progress         time.Duration // between two edits of a progress comment; 5 s
 	Sweep            time.Duration // between two looks for missed deliveries; 1 h
 	Settle           time.Duration // wait for a webhook's body; 10 s
+	Probe            time.Duration // first wait before refused credentials are tried again, doubled up to a minute; 1 s
 }
 
 // History reads tasks and their steps: for the folded section of an answer,
@@ -142,6 +143,7 @@ func (o *Options) setDefaults() {
 	orDefault(&l.Progress, 5*time.Second)
 	orDefault(&l.Sweep, time.Hour)
 	orDefault(&l.Settle, 10*time.Second)
+	orDefault(&l.Probe, time.Second)
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}

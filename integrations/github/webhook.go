@@ -54,6 +54,10 @@ func (a *Adapter) webhook(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusServiceUnavailable, "too many requests at once")
 		return
 	}
+	if s := a.options.Secrets(); s.Webhook == "" && s.Previous == "" {
+		NoSecret().ServeHTTP(w, r)
+		return
+	}
 	if status, problem := headProblem(r); status != 0 {
 		if status == http.StatusMethodNotAllowed {
 			w.Header().Set("Allow", http.MethodPost)
