@@ -29,21 +29,23 @@ func (a *Adapter) sendFiles(ctx context.Context, to address, d bot.Delivery) (bo
 	if err != nil {
 		return bot.Receipt{}, sendError(err, false)
 	}
-	c := &committing{Adapter: a, to: to, d: d}
-	var lost []bot.Undelivered
-	inline := ""
+	c := &committing{Adapter: a, to: to, d: d, asked: a.asked(ctx, d.Task)}
+	note := ""
 	if len(t.Files) == 0 {
 		files, err := c.commit(ctx)
+		t.Files, t.Lost = files, c.lost
 		if denied, ok := errors.AsType[*deniedError](err); ok {
-			inline, lost = c.instead(ctx, denied)
+			note, t.Lost = c.instead(ctx, denied)
 		} else if err != nil {
 			return bot.Receipt{}, sendError(err, false)
 		}
-		t.Files = files
-		lost = append(lost, c.lost...)
 	}
-	if len(t.Files) > 0 || inline != "" {
-		if err := a.showFiles(ctx, to, key, t, inline); err != nil {
+	if note == "" && len(t.Lost) > 0 {
+		note = undelivered(t.Lost)
+	}
+	shown := true
+	if len(t.Files) > 0 || note != "" {
+		if shown, err = a.showFiles(ctx, to, key, t, note); err != nil {
 			return bot.Receipt{}, sendError(err, false)
 		}
 	}
@@ -51,39 +53,47 @@ func (a *Adapter) sendFiles(ctx context.Context, to address, d bot.Delivery) (bo
 	if err := a.writeThread(ctx, key, t); err != nil {
 		return bot.Receipt{}, sendError(err, false)
 	}
-	receipt := bot.Receipt{ID: d.ID, Link: t.Link, At: a.options.Clock.Now(), Undelivered: lost}
+	receipt := bot.Receipt{ID: d.ID, Link: t.Link, At: a.options.Clock.Now(), Undelivered: t.Lost, Told: shown}
 	if c.sha != "" {
 		receipt.ID = c.sha
 	}
 	return receipt, nil
 }
 
-// showFiles puts the files into the last part of the answer.
-func (a *Adapter) showFiles(ctx context.Context, to address, key string, t *thread, inline string) error {
+// asked is the text of a task's request; "" where it cannot be read.
+func (a *Adapter) asked(ctx context.Context, id string) string {
+	task, err := a.options.History.Task(ctx, id)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(task.Event.Text)
+}
+
+// showFiles puts the files, and a note on those that are not there, into the
+// last part of the answer. It reports false where there is no answer to put
+// them into.
+func (a *Adapter) showFiles(ctx context.Context, to address, key string, t *thread, note string) (bool, error) {
+	// Sent before the answer, they are shown by it.
 	if len(t.Comments) == 0 {
-		// Sent before the answer, which then shows them itself.
-		return a.writeThread(ctx, key, t)
+		return note == "", a.writeThread(ctx, key, t)
 	}
 	id := t.Comments[len(t.Comments)-1]
 	standing, err := a.current(ctx, to, id)
 	if err != nil {
 		if statusOf(err) == http.StatusNotFound {
-			return a.writeThread(ctx, key, t) // somebody deleted the answer
+			return false, a.writeThread(ctx, key, t) // somebody deleted the answer
 		}
-		return err
+		return false, err
 	}
-	body := withFiles(standing.body, t.Files)
-	if inline != "" && !strings.Contains(standing.body, inline) {
-		body = strings.Replace(body, filesClose, inline+"\n"+filesClose, 1)
-	}
+	body := withFiles(standing.body, t.Files, note)
 	if body == standing.body {
-		return nil
+		return true, nil
 	}
 	if err := a.budget.answer(); err != nil {
-		return err
+		return false, err
 	}
 	_, err = a.edit(ctx, to, id, body)
-	return err
+	return err == nil, err
 }
 
 // deniedError says that the artifact branch cannot be written by us, now or
@@ -103,6 +113,7 @@ type committing struct {
 	name   string
 	branch string
 	folder string
+	asked  string // the request, in small letters
 	sha    string // of the commit that holds the files
 	lost   []bot.Undelivered
 }
@@ -208,7 +219,7 @@ func (c *committing) denied(err error) error {
 	if statusOf(err) == http.StatusForbidden || statusOf(err) == http.StatusNotFound {
 		return &deniedError{reason: "I may not write to " + c.owner + "/" + c.name + " (permission contents: write)"}
 	}
-	return &deniedError{reason: "GitHub refused the branch " + c.branch + ", as its protection or rules say"}
+	return &deniedError{reason: "GitHub refused the branch " + c.branch + ", as its protection or rules say (exempt " + c.options.Artifacts.Branch + "-* from them, or set artifacts.repository)"}
 }
 
 // standing returns the commit that an earlier try made for this task; "" where
@@ -321,7 +332,8 @@ func (c *committing) placed(names []string) []placed {
 		}
 		out = append(out, placed{
 			Name: file.Name, Size: file.Size, Alt: file.Alt, Image: isPicture(file),
-			URL: fmt.Sprintf("%s/%s/%s/blob/%s/%s", c.web, c.owner, c.name, c.sha, escapePath(c.folder+"/"+names[i])),
+			Aside: file.Auxiliary && !strings.Contains(c.asked, strings.ToLower(file.Name)),
+			URL:   fmt.Sprintf("%s/%s/%s/blob/%s/%s", c.web, c.owner, c.name, c.sha, escapePath(c.folder+"/"+names[i])),
 		})
 	}
 	return out
@@ -376,19 +388,30 @@ const (
 )
 
 // instead is the next way where the branch is denied: small texts go into the
-// comment, the rest is named with the reason.
+// comment, the rest is named. The reason stands there once.
 func (c *committing) instead(ctx context.Context, denied *deniedError) (string, []bot.Undelivered) {
 	c.options.Logger.Warn("files are not committed", "task", c.d.Task, "repository", c.to.Repository, "reason", denied.reason)
-	var out strings.Builder
+	var texts strings.Builder
 	var lost []bot.Undelivered
+	var names []string
 	for _, file := range c.d.Files {
 		text, ok := c.smallText(ctx, file)
-		if !ok || out.Len()+len(text) > inlineAll {
+		if !ok || texts.Len()+len(text) > inlineAll {
 			lost = append(lost, bot.Undelivered{Name: file.Name, Reason: denied.reason})
+			names = append(names, inert.Code(file.Name))
 			continue
 		}
 		language := strings.TrimPrefix(path.Ext(file.Name), ".")
-		fmt.Fprintf(&out, "\n<details><summary>%s</summary>\n\n%s\n\n</details>\n", inert.Text(file.Name), inert.Fence(language, text))
+		fmt.Fprintf(&texts, "\n\n<details><summary>%s</summary>\n\n%s\n\n</details>", inert.Text(file.Name), inert.Fence(language, text))
 	}
-	return out.String(), lost
+	note := "The files of this answer could not be committed: " + inert.Text(denied.reason) + "."
+	switch {
+	case len(names) == 0:
+		note += " They stand here instead:"
+	case texts.Len() == 0:
+		note += " Not delivered: " + strings.Join(names, ", ") + "."
+	default:
+		note += " Not delivered: " + strings.Join(names, ", ") + ". The small texts stand here instead:"
+	}
+	return note + texts.String(), lost
 }

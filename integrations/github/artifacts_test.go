@@ -81,10 +81,14 @@ func TestDeniedBranch(t *testing.T) {
 			n := w.hub.OpenIssue(repo, "ann", "t", "b")
 			w.hub.Comment(repo, n, "ann", "@sandpiper plot")
 			w.idle(l)
-			got := w.answers(n)
-			if len(got) != 2 || !strings.Contains(got[0].Body, "content of table.csv") || !strings.Contains(strings.ReplaceAll(got[1].Body, `\`, ""), c.want) ||
-				!strings.Contains(got[1].Body, "chart.png") {
-				t.Errorf("answers %+v", got)
+			got := strings.ReplaceAll(w.one(n).Body, `\`, "")
+			for _, want := range []string{"content of table.csv", "Not delivered: `chart.png`. The small texts stand here instead:"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("answer lacks %q:\n%s", want, got)
+				}
+			}
+			if strings.Count(got, c.want) != 1 {
+				t.Errorf("the reason does not stand there once:\n%s", got)
 			}
 			for _, name := range []string{repo, "octo/files"} {
 				for _, branch := range w.hub.Branches(name) {
@@ -167,5 +171,21 @@ func TestFileNames(t *testing.T) {
 	}
 	if !slices.ContainsFunc(got, func(p string) bool { return strings.HasSuffix(p, "/_git/config") }) {
 		t.Errorf("files %q", got)
+	}
+}
+
+// What only accompanies an answer comes last in its list, unless the request
+// names it.
+func TestAuxiliary(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]string{"@sandpiper plot": "\nAlso made: [table.csv](<", "@sandpiper make table.csv": "\n- [table.csv](<"} {
+		w := newWorld(t, setup{auxiliary: "table.csv"})
+		l := w.start()
+		n := w.hub.OpenIssue(repo, "ann", "t", "b")
+		w.hub.Comment(repo, n, "ann", request)
+		w.idle(l)
+		if got := w.one(n).Body; !strings.Contains(got, want) || !strings.Contains(got, "Files:\n\n- [chart.png](<") {
+			t.Errorf("%s:\n%s", request, got)
+		}
 	}
 }

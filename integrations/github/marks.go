@@ -69,9 +69,10 @@ type thread struct {
 	Shows string `json:"shows,omitempty"`
 	Asked bool   `json:"asked,omitempty"` // Shows is a question
 
-	Files     []placed  `json:"files,omitempty"`
-	FilesSent string    `json:"files_sent,omitempty"` // the delivery that is wholly done
-	Changed   time.Time `json:"changed"`
+	Files     []placed          `json:"files,omitempty"`
+	Lost      []bot.Undelivered `json:"lost,omitempty"`
+	FilesSent string            `json:"files_sent,omitempty"` // the delivery that is wholly done
+	Changed   time.Time         `json:"changed"`
 
 	revision uint64
 }
@@ -83,6 +84,7 @@ type placed struct {
 	URL   string `json:"url"`
 	Alt   string `json:"alt,omitempty"`
 	Image bool   `json:"image,omitempty"`
+	Aside bool   `json:"aside,omitempty"` // it only accompanies the answer
 }
 
 func threadKey(task string, origin bot.Origin) string { return task + "/" + origin.Conversation }

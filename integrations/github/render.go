@@ -73,7 +73,11 @@ func (a *Adapter) answerParts(d bot.Delivery, t *thread, task bot.Task, steps []
 	}
 	last := &parts[len(parts)-1]
 	if d.Kind == bot.DeliverAnswer {
-		*last += "\n\n" + filesOpen + "\n" + filesSection(t.Files) + filesClose
+		note := ""
+		if len(t.Lost) > 0 {
+			note = undelivered(t.Lost)
+		}
+		*last = withFiles(*last, t.Files, note)
 		if details := details(task, steps); details != "" {
 			*last += "\n\n" + details
 		}
@@ -107,18 +111,34 @@ func filesSection(files []placed) string {
 			fmt.Fprintf(&out, "\n![%s](<%s?raw=true>)\n", inert.Text(cutText(alt, 200)), f.URL)
 		}
 	}
-	out.WriteString("\nFiles:\n\n")
+	var asked, aside []string
 	for _, f := range files {
-		fmt.Fprintf(&out, "- [%s](<%s>) (%s)\n", inert.Text(cutText(f.Name, 120)), f.URL, sizeText(f.Size))
+		link := fmt.Sprintf("[%s](<%s>) (%s)", inert.Text(cutText(f.Name, 120)), f.URL, sizeText(f.Size))
+		if f.Aside {
+			aside = append(aside, link)
+		} else {
+			asked = append(asked, link)
+		}
+	}
+	if len(asked) > 0 {
+		out.WriteString("\nFiles:\n\n- " + strings.Join(asked, "\n- ") + "\n")
+	}
+	if len(aside) > 0 {
+		out.WriteString("\nAlso made: " + strings.Join(aside, ", ") + "\n")
 	}
 	out.WriteString("\n")
 	return out.String()
 }
 
-// withFiles puts the files into a comment that stands already; without the
-// lines they belong between, they go before the marker.
-func withFiles(body string, files []placed) string {
-	section := filesOpen + "\n" + filesSection(files) + filesClose
+// withFiles puts the files, and a note on what is not among them, into a
+// comment that stands already; without the lines they belong between, they go
+// before the marker.
+func withFiles(body string, files []placed, note string) string {
+	section := filesOpen + "\n" + filesSection(files)
+	if note != "" {
+		section += "\n" + note + "\n\n"
+	}
+	section += filesClose
 	from, to := strings.Index(body, filesOpen), strings.Index(body, filesClose)
 	if from >= 0 && to > from {
 		return body[:from] + section + body[to+len(filesClose):]

@@ -103,7 +103,7 @@ func (a *Adapter) sendAnswer(ctx context.Context, to address, d bot.Delivery) (b
 }
 
 func (t *thread) nextRound() {
-	*t = thread{Round: t.Round + 1, Files: t.Files, FilesSent: t.FilesSent, revision: t.revision}
+	*t = thread{Round: t.Round + 1, Files: t.Files, Lost: t.Lost, FilesSent: t.FilesSent, revision: t.revision}
 }
 
 // finish gives the last reaction. It is a courtesy: failing does not make the

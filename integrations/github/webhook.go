@@ -39,7 +39,7 @@ var guidPattern = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 //	405  another method than POST
 //	413  a body over 25 MB
 //	415  another content type than application/json
-//	503  not ready, too many at once, or not stored: GitHub will be asked again
+//	503  no secret is set, not ready, too many at once, or not stored: GitHub will be asked again
 //
 // What can be refused by the head of a request is refused before its body is
 // read.

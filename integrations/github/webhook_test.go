@@ -151,7 +151,7 @@ func TestSecrets(t *testing.T) {
 	mu.Lock()
 	now = github.Secrets{}
 	mu.Unlock()
-	if a, b := try(""), try("new"); a != 401 || b != 401 {
+	if a, b := try(""), try("new"); a != 503 || b != 503 {
 		t.Errorf("none: %d %d", a, b)
 	}
 }

@@ -50,6 +50,7 @@ type world struct {
 	app    bool
 	appID  int64
 	appKey []byte
+	aux    string
 
 	log    *logged
 	target atomic.Pointer[http.Handler] // where the webhook leads
@@ -81,11 +82,12 @@ type setup struct {
 	adapt      func(*github.Options)
 	tune       func(*bot.OrchestratorOptions)
 	runner     runner
+	auxiliary  string // a file of the echo that only accompanies it
 }
 
 func newWorld(t testing.TB, with setup) *world {
 	t.Helper()
-	w := &world{t: t, log: &logged{}, dir: t.TempDir(), runner: with.runner, adapt: with.adapt, tune: with.tune, clock: &clock{}, app: with.app}
+	w := &world{t: t, log: &logged{}, dir: t.TempDir(), runner: with.runner, adapt: with.adapt, tune: with.tune, clock: &clock{}, app: with.app, aux: with.auxiliary}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(w.log.String())
@@ -217,7 +219,7 @@ func (w *world) echo(blobs bot.Blobs) runner {
 			if err != nil {
 				return bot.Outcome{}, err
 			}
-			files = append(files, bot.Artifact{Name: name, MediaType: kind, Size: blob.Size, Blob: blob.SHA256, Alt: "Sales by month"})
+			files = append(files, bot.Artifact{Name: name, MediaType: kind, Size: blob.Size, Blob: blob.SHA256, Alt: "Sales by month", Auxiliary: name == w.aux})
 		}
 		if files[0].Name != "chart.png" {
 			files[0], files[1] = files[1], files[0]
