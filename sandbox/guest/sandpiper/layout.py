@@ -88,8 +88,17 @@ def _start(filled: Sequence[int], width: int) -> int | None:
     enough = width if width <= 2 else max(2, round(0.55 * width))
     candidates = [i for i, n in enumerate(filled[:_PREAMBLE]) if n >= enough]
     if candidates:
-        return candidates[0]
+        return _past_particulars(filled, candidates[0], width)
     return next((i for i, n in enumerate(filled) if n), None)
+
+
+def _past_particulars(filled: Sequence[int], start: int, width: int) -> int:
+    """Where whole rows begin, when narrower ones with a blank row below them come first: a report's particulars."""
+    blank = next((i for i in range(start, min(len(filled), _PREAMBLE)) if not filled[i]), None)
+    if blank is None or max(filled[start:blank]) >= width:
+        return start
+    below = next((i for i in range(blank, min(len(filled), _PREAMBLE)) if filled[i]), start)
+    return below if filled[below] >= width else start
 
 
 @functools.lru_cache(maxsize=8192)
