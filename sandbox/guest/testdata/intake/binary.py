@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import sys
+import traceback
 from typing import Any
 
 import table
@@ -45,7 +46,11 @@ def judge(cases: list[Case]) -> None:
     with open("/workspace/answers.jsonl", encoding="utf-8") as f:
         answers = {answer["case"]: answer for answer in map(json.loads, f)}
     for case in cases:
-        print(json.dumps({"case": case.name, "wrong": wrong(case, answers[case.name])}, ensure_ascii=False))
+        try:
+            found = wrong(case, answers[case.name])
+        except Exception:
+            found = [traceback.format_exc(limit=-4)]
+        print(json.dumps({"case": case.name, "wrong": found}, ensure_ascii=False))
 
 
 def wrong(case: Case, answer: dict[str, Any]) -> list[str]:
