@@ -85,6 +85,9 @@ type InputRef struct {
 	// Blob is set when the bytes were stored before the event was submitted
 	// (console, web): nothing is left to fetch.
 	Blob string `json:"blob,omitempty"`
+	// Fresh says that it must be another one than the conversation's last good
+	// run had: the newest file of a channel that is still last week's is missing.
+	Fresh bool `json:"fresh,omitempty"`
 	// Problem says why the adapter already knows that it cannot be read.
 	Problem string `json:"problem,omitempty"`
 	// Maybe says that the text names it and may mean something to be made, or

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -69,7 +70,13 @@ func (o *Orchestrator) fetch(ctx context.Context, task *Task) error {
 		if err != nil {
 			return err
 		}
-		in.Name, in.Maybe = unused(safeName(ref.Name), names), ref.Maybe
+		if err := o.freshen(ctx, task, ref, &in); err != nil {
+			return err
+		}
+		if in.Name == "" {
+			in.Name = ref.Name
+		}
+		in.Name, in.Maybe = unused(safeName(in.Name), names), ref.Maybe
 		inputs = append(inputs, in)
 	}
 	updated, err := o.updateOurs(ctx, task.ID, func(t *Task, c *Commit) error {
@@ -139,6 +146,29 @@ func (o *Orchestrator) fetchOne(ctx context.Context, event Event, ref InputRef) 
 	return in, nil
 }
 
+// freshen takes back an input that must be new and is the one of the last good
+// run: its figures were told already.
+func (o *Orchestrator) freshen(ctx context.Context, task *Task, ref InputRef, in *Input) error {
+	if !ref.Fresh || in.Blob == "" || in.Source == "" {
+		return nil
+	}
+	last, err := o.opts.Store.Tasks(ctx, TaskQuery{Conversation: task.Event.Origin.Conversation, State: TaskDone, Before: task.ID, Limit: 20})
+	if err != nil {
+		return fmt.Errorf("look for the last run: %w", err)
+	}
+	last = slices.DeleteFunc(last, func(t Task) bool { return t.Event.Options.DryRun })
+	for i := range last[:min(len(last), 1)] {
+		for _, had := range last[i].Inputs {
+			if had.Source == in.Source {
+				*in = Input{Name: ref.Name, Problem: fmt.Sprintf(
+					"no new one has come since the run of %s; the newest is still %s", last[i].Created.Format("2 January 2006"), had.Name)}
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
 // stored takes an input whose bytes were stored before it was submitted.
 func (o *Orchestrator) stored(ctx context.Context, in Input, ref InputRef) (Input, error) {
 	f, err := o.opts.Blobs.Open(ctx, ref.Blob)
@@ -189,7 +219,7 @@ func (o *Orchestrator) receive(ctx context.Context, channel Channel, event Event
 	case err != nil:
 		return Input{}, err
 	}
-	return Input{MediaType: sniff(head.bytes), Size: blob.Size, Blob: blob.SHA256, Source: got.Source}, nil
+	return Input{Name: got.Name, MediaType: sniff(head.bytes), Size: blob.Size, Blob: blob.SHA256, Source: got.Source}, nil
 }
 
 // sniffed is how much of a file decides its media type.

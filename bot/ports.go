@@ -61,6 +61,9 @@ type Speller interface {
 
 // Fetched is what Fetch learned beside the bytes.
 type Fetched struct {
+	// Name is what the file is called, where the reference named a pattern; it
+	// takes the place of the reference's name.
+	Name      string
 	MediaType string
 	Source    string // pinned identity of what was read
 }
