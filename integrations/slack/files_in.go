@@ -141,6 +141,9 @@ func named(text string, all []slack.File) []slack.File {
 // Fetch implements bot.Channel: it asks for the file as it is now and streams
 // it. The token is sent to Slack's own hosts only.
 func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, w io.Writer) (bot.Fetched, error) {
+	if channel, pattern, ok := newestOf(ref.Ref); ok {
+		return a.fetchNewest(ctx, event, ref, channel, pattern, w)
+	}
 	id := ref.Ref[strings.LastIndexByte(ref.Ref, '/')+1:]
 	var f *slack.File
 	err := a.patiently(ctx, func(ctx context.Context) (err error) {
@@ -163,10 +166,15 @@ func (a *Adapter) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, 
 	if !sharedIn(f, event) {
 		return bot.Fetched{}, unread(ref, "it is not shared in the conversation that asks for it")
 	}
+	return a.fetchFile(ctx, ref, f, w)
+}
+
+// fetchFile streams a file that may be read.
+func (a *Adapter) fetchFile(ctx context.Context, ref bot.InputRef, f *slack.File, w io.Writer) (bot.Fetched, error) {
 	if int64(f.Size) > a.opts.MaxInput {
 		return bot.Fetched{}, fmt.Errorf("fetch file: %w", bot.ErrTooLarge)
 	}
-	err = a.patientlyFor(ctx, transferTimeout, func(ctx context.Context) error { return a.download(ctx, ref, f, w) })
+	err := a.patientlyFor(ctx, transferTimeout, func(ctx context.Context) error { return a.download(ctx, ref, f, w) })
 	if err != nil {
 		return bot.Fetched{}, err
 	}

@@ -197,7 +197,8 @@ type address struct {
 // addressOf reads an Origin and who asked there. One without an address, as of a
 // schedule's destination, names its channel by its place.
 func addressOf(o bot.Origin, by bot.Actor) (address, error) {
-	at := address{User: by.ID[strings.LastIndexByte(by.ID, '/')+1:]}
+	user, _ := userOf(by)
+	at := address{User: user}
 	if o.Address == "" {
 		place, ok := strings.CutPrefix(o.Place, Name+":")
 		if !ok || place == "" {

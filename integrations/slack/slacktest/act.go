@@ -91,6 +91,9 @@ func (w *Workspace) AddFile(f File) string {
 	if f.Type == "" {
 		f.Type = typeByName(f.Name)
 	}
+	if f.Created.IsZero() {
+		f.Created = time.Now()
+	}
 	f.completed = true
 	w.files[f.ID] = &f
 	return f.ID

@@ -53,6 +53,8 @@ func methods() map[string]method {
 		"reactions.add":                {tier3, "reactions:write", false, (*Workspace).reactionsAdd},
 		"reactions.remove":             {tier2, "reactions:write", false, (*Workspace).reactionsRemove},
 		"files.info":                   {tier4, "files:read", false, (*Workspace).filesInfo},
+		"files.list":                   {tier3, "files:read", false, (*Workspace).filesList},
+		"conversations.members":        {tier4, reading, false, (*Workspace).conversationsMembers},
 		"files.delete":                 {tier3, "files:write", false, (*Workspace).filesDelete},
 		"files.getUploadURLExternal":   {tier4, "files:write", false, (*Workspace).filesUploadURL},
 		"files.completeUploadExternal": {tier4, "files:write", false, (*Workspace).filesComplete},

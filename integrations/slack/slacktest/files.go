@@ -39,7 +39,7 @@ func (w *Workspace) filesUploadURL(args map[string]string) result {
 	}
 	f := &File{
 		ID: w.id("F"), Name: args["filename"], Title: args["filename"], Alt: args["alt_txt"], User: BotUser,
-		Type: typeByName(args["filename"]), declared: length,
+		Type: typeByName(args["filename"]), declared: length, Created: time.Now(),
 	}
 	w.files[f.ID] = f
 	return result{"upload_url": w.base + "/upload/" + f.ID, "file_id": f.ID}

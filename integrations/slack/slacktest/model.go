@@ -14,10 +14,11 @@ type User struct {
 	Name    string
 	Team    string // another workspace's id for a Slack Connect user
 	Bot     bool
-	Guest   bool // is_restricted, a multi-channel guest
-	Single  bool // is_ultra_restricted, a single-channel guest
-	Strange bool // is_stranger, of another organization
-	Gone    bool // deleted
+	Guest   bool   // is_restricted, a multi-channel guest
+	Single  bool   // is_ultra_restricted, a single-channel guest
+	Strange bool   // is_stranger, of another organization
+	Gone    bool   // deleted
+	TZ      string // IANA name of the time zone; empty for none
 }
 
 // Channel is a channel, or a talk with one person or several.
@@ -54,6 +55,8 @@ type File struct {
 	// Fill makes a generated file of Size bytes that is never held in memory:
 	// the pattern is repeated.
 	Fill string
+	// Created is when it was uploaded; the time of AddFile where it is zero.
+	Created time.Time
 
 	Tombstone bool // deleted
 	Hidden    bool // hidden_by_limit
@@ -184,7 +187,7 @@ func (w *Workspace) wireFile(f *File, stub bool) map[string]any {
 	out := map[string]any{
 		"id": f.ID, "name": f.Name, "title": f.Title, "mimetype": f.Type, "size": f.Size, "user": f.User,
 		"mode": "hosted", "url_private": url, "url_private_download": url, "file_access": "visible",
-		"permalink": w.base + "/files/" + f.ID, "created": time.Now().Unix(),
+		"permalink": w.base + "/files/" + f.ID, "created": f.Created.Unix(),
 	}
 	if f.External != "" {
 		out["is_external"], out["mode"] = true, "external"
@@ -228,7 +231,7 @@ func (w *Workspace) wireUser(u *User) map[string]any {
 	}
 	return map[string]any{
 		"id": u.ID, "team_id": team, "name": u.Name, "real_name": u.Name, "deleted": u.Gone, "is_bot": u.Bot,
-		"is_restricted": u.Guest || u.Single, "is_ultra_restricted": u.Single, "is_stranger": u.Strange,
+		"tz": u.TZ, "is_restricted": u.Guest || u.Single, "is_ultra_restricted": u.Single, "is_stranger": u.Strange,
 		"profile": map[string]any{"display_name": u.Name, "real_name": u.Name},
 	}
 }
