@@ -77,8 +77,8 @@ func (a *Adapter) lookUp(ctx context.Context, to address, words []named, given [
 	for _, n := range words {
 		match := matches(files, n.word)
 		switch {
-		case slices.ContainsFunc(given, func(in bot.InputRef) bool { return brings(in, match) }):
-			continue // a task that is done again brings them pinned already
+		case slices.ContainsFunc(given, func(in bot.InputRef) bool { return brings(in, append(match, n.word)) }):
+			continue // a task that is done again brings them pinned already, a schedule names them
 		case len(match) == 0 && cut:
 			missing = append(missing, n.unread("the repository is too large to list; link the file instead"))
 		case len(match) == 0 && isPattern(n.word):

@@ -25,13 +25,13 @@ import (
 // Fetch implements bot.Channel. What cannot be read is told with the ways
 // that work.
 func (a *Adapter) Fetch(ctx context.Context, event bot.Event, in bot.InputRef, w io.Writer) (bot.Fetched, error) {
-	to, err := readAddress(event.Origin)
-	if err != nil {
-		return bot.Fetched{}, &bot.InputError{Name: in.Name, Reason: "the request has no address"}
-	}
 	var r ref
 	if err := json.Unmarshal([]byte(in.Ref), &r); err != nil {
 		return bot.Fetched{}, &bot.InputError{Name: in.Name, Reason: "its reference cannot be read"}
+	}
+	to, err := readAddress(event.Origin)
+	if err != nil && (r.Kind != refNamed || event.Origin.Adapter == Name) {
+		return bot.Fetched{}, &bot.InputError{Name: in.Name, Reason: "the request has no address"}
 	}
 	f := &fetching{Adapter: a, event: event, to: to, name: in.Name, w: w}
 	for {
@@ -60,6 +60,8 @@ func (f *fetching) once(ctx context.Context, r ref) (bot.Fetched, error) {
 		return f.attachment(ctx, r)
 	case refFile:
 		return f.file(ctx, r)
+	case refNamed:
+		return f.named(ctx, r)
 	case refDiff:
 		return f.diff(ctx, r)
 	}

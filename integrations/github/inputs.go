@@ -19,6 +19,7 @@ const (
 	refFile       = "file"       // a file of a repository
 	refDiff       = "diff"       // a pull request's changes
 	refNone       = "none"       // what a text names and cannot be had
+	refNamed      = "named"      // a file that a schedule names, as it stands at each run
 )
 
 // ref is InputRef.Ref.
@@ -37,6 +38,9 @@ type ref struct {
 	Commit string `json:"commit,omitempty"`
 	Path   string `json:"path,omitempty"`
 	Number int    `json:"number,omitempty"`
+	// Vouched says that whoever runs the bot named the file of a refNamed, whose
+	// Commit is a branch, a tag or empty.
+	Vouched bool `json:"vouched,omitempty"`
 }
 
 func (r ref) input(name string) bot.InputRef {
@@ -114,7 +118,7 @@ func isPattern(word string) bool { return strings.ContainsAny(word, "*?[") }
 // brings says that in is one of the repository's files, pinned.
 func brings(in bot.InputRef, files []string) bool {
 	var r ref
-	return json.Unmarshal([]byte(in.Ref), &r) == nil && r.Kind == refFile && r.Commit != "" && slices.Contains(files, r.Path)
+	return json.Unmarshal([]byte(in.Ref), &r) == nil && (r.Kind == refFile && r.Commit != "" || r.Kind == refNamed) && slices.Contains(files, r.Path)
 }
 
 // matches returns the files that word names: the path itself, or a pattern in

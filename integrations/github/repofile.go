@@ -74,7 +74,7 @@ func (f *fetching) file(ctx context.Context, r ref) (bot.Fetched, error) {
 	if !f.options.allowed(r.Repository) {
 		return bot.Fetched{}, f.problem("its repository %s is not among those I may read", r.Repository)
 	}
-	if err := f.mayCross(ctx, r.Repository); err != nil {
+	if err := f.mayRead(ctx, r); err != nil {
 		return bot.Fetched{}, err
 	}
 	client, err := f.clients.forRepository(ctx, r.Repository, f.installationFor(r.Repository))
