@@ -19,6 +19,12 @@ type Resolver interface {
 	Destination(ctx context.Context, event bot.Event, text string) (bot.Origin, error)
 	// Input resolves a repository path, a file pattern of a channel or a URL.
 	Input(ctx context.Context, event bot.Event, text string) (bot.InputRef, error)
+	// Newest is the newest file of a channel ("" is the event's own) whose name
+	// matches pattern, at each run.
+	Newest(ctx context.Context, event bot.Event, channel, pattern string) (bot.InputRef, error)
+	// Report is the saved report that the words ask for, by its name, and that
+	// the actor may run; "" where they name none.
+	Report(ctx context.Context, event bot.Event, text string) string
 	// Zone returns the actor's own time zone, "" where the platform knows none.
 	Zone(ctx context.Context, event bot.Event) string
 }
@@ -122,12 +128,26 @@ func (c Commands) zone(ctx context.Context, event bot.Event, phrase Phrase) stri
 }
 
 var (
-	toForm   = regexp.MustCompile(`(?i)(?:^|\s)(?:to|into|в|во)\s+((?:#|<#)[^\s,;]+|[\w.-]+/[\w.-]+#\d+)[.,;]?(?:\s|$)`)
-	fromForm = regexp.MustCompile(`(?i)(?:^|\s)(?:from|of|on|using|из|по)\s+(https://[^\s,;]+|<https://[^\s>]+>|[\pL\pN_.*?\[\]/-]+\.[\pL\pN]{1,8})(?:[,;]?\s|$)`)
+	toForm = regexp.MustCompile(`(?i)(?:^|\s)(?:to|into|в|во)\s+((?:#|<#)[^\s,;]+|[\w.-]+/[\w.-]+#\d+)[.,;]?(?:\s|$)`)
+	// newestForm finds "from the newest *.csv in #reports".
+	newestForm = regexp.MustCompile(`(?i)(?:^|\s)(?:(?:from|of|on|using|из|по)\s+)?(?:the\s+|сам\pL*\s+)?(?:newest|latest|most recent|нов\pL+|последн\pL+|свеж\pL+)\s+([\pL\pN_.*?\[\]-]*[*.][\pL\pN_.*?\[\]-]+)(?:\s+(?:in|from|of|из|в|во)\s+((?:#|<#)[^\s,;]+|here|this channel|этого канала|этом канале))?(?:[,;]?\s|$)`)
+	fromForm   = regexp.MustCompile(`(?i)(?:^|\s)(?:from|of|on|using|из|по)\s+(https://[^\s,;]+|<https://[^\s>]+>|[\pL\pN_.*?\[\]/-]+\.[\pL\pN]{1,8})(?:[,;]?\s|$)`)
 )
 
 // split takes destination and inputs out of the request's words.
 func (c Commands) split(ctx context.Context, event bot.Event, rest string, s *Schedule) error {
+	if m := newestForm.FindStringSubmatch(rest); m != nil {
+		channel := m[2]
+		if !strings.Contains(channel, "#") {
+			channel = ""
+		}
+		in, err := c.Resolver.Newest(ctx, event, channel, strings.TrimRight(m[1], ".,;"))
+		if err != nil {
+			return err
+		}
+		s.Inputs = append(s.Inputs, in)
+		rest = strings.TrimSpace(strings.Replace(rest, m[0], " ", 1))
+	}
 	dest := ""
 	if m := toForm.FindStringSubmatchIndex(rest); m != nil {
 		dest = rest[m[2]:m[3]]
@@ -149,6 +169,9 @@ func (c Commands) split(ctx context.Context, event bot.Event, rest string, s *Sc
 		s.Inputs = event.Inputs
 	}
 	s.Request = rest
+	if s.Skill == "" {
+		s.Skill = c.Resolver.Report(ctx, event, rest)
+	}
 	if s.Request == "" && s.Skill == "" {
 		return user("", "That says when, but not what: which report should it be?")
 	}

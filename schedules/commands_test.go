@@ -25,6 +25,12 @@ func (words) Input(_ context.Context, _ bot.Event, text string) (bot.InputRef, e
 	return bot.InputRef{Name: text, Adapter: "github", Ref: text}, nil
 }
 
+func (words) Newest(_ context.Context, _ bot.Event, channel, pattern string) (bot.InputRef, error) {
+	return bot.InputRef{Name: pattern, Adapter: "slack", Ref: channel + "/" + pattern, Fresh: true}, nil
+}
+
+func (words) Report(context.Context, bot.Event, string) string { return "" }
+
 func (words) Zone(context.Context, bot.Event) string { return "Europe/Berlin" }
 
 func say(c map[string]bot.CommandFunc, actor, text string) (string, error) {
