@@ -15,9 +15,12 @@ import (
 // NameForm is what a report may be called: the Agent Skills format's own rule.
 var NameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// versions holds the folders of earlier versions, beside the reports: loaders
-// leave names with a leading dot alone.
-const versions = ".versions"
+// versions holds the folders of earlier versions, and proposed those that wait
+// to be taken, beside the reports: loaders leave names with a leading dot alone.
+const (
+	versions = ".versions"
+	proposed = ".proposed"
+)
 
 // Store keeps saved reports below one folder.
 type Store struct{ root *os.Root }
@@ -61,19 +64,27 @@ func (s *Store) Save(name string, version int, report Report) error {
 		return fmt.Errorf("name %q: use lower-case letters, digits and single dashes, at most 64", name)
 	}
 	fresh := "." + name + ".new"
-	if err := s.root.RemoveAll(fresh); err != nil {
-		return fmt.Errorf("clear %s: %w", fresh, err)
-	}
-	for file, content := range report.Files {
-		at := path.Join(fresh, file)
-		if err := s.root.MkdirAll(path.Dir(at), 0o700); err != nil {
-			return fmt.Errorf("write report %s: %w", name, err)
-		}
-		if err := s.root.WriteFile(at, content, 0o600); err != nil {
-			return fmt.Errorf("write report %s: %w", name, err)
-		}
+	if err := s.write(fresh, report); err != nil {
+		return fmt.Errorf("write report %s: %w", name, err)
 	}
 	return s.put(name, version, fresh)
+}
+
+// write makes folder hold exactly a report's files.
+func (s *Store) write(folder string, report Report) error {
+	if err := s.root.RemoveAll(folder); err != nil {
+		return fmt.Errorf("clear %s: %w", folder, err)
+	}
+	for file, content := range report.Files {
+		at := path.Join(folder, file)
+		if err := s.root.MkdirAll(path.Dir(at), 0o700); err != nil {
+			return err
+		}
+		if err := s.root.WriteFile(at, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // put moves the folder fresh to name and what stands there to the versions.
@@ -96,64 +107,9 @@ func (s *Store) put(name string, version int, fresh string) error {
 	return nil
 }
 
-// Versions lists the earlier versions of a report, oldest first.
-func (s *Store) Versions(name string) ([]int, error) {
-	entries, err := fs.ReadDir(s.root.FS(), path.Join(versions, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list versions of %s: %w", name, err)
-	}
-	var out []int
-	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err == nil {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
-}
-
-// RollBack puts an earlier version in the place of today's, as a new version:
-// nothing is lost.
-func (s *Store) RollBack(name string, to int) (int, error) {
-	now, _, err := s.Version(name)
-	if err != nil {
-		return 0, err
-	}
-	old := path.Join(versions, name, strconv.Itoa(to))
-	report := Report{Files: map[string][]byte{}}
-	err = fs.WalkDir(s.root.FS(), old, func(p string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		content, err := s.root.ReadFile(p)
-		report.Files[p[len(old)+1:]] = content
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("report %s has no version %d", name, to)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read version %d of %s: %w", to, name, err)
-	}
-	var d definition
-	if err := json.Unmarshal(report.Files["assets/report.json"], &d); err != nil {
-		return 0, fmt.Errorf("read version %d of %s: %w", to, name, err)
-	}
-	d.Version = now + 1
-	text, err := json.MarshalIndent(d, "", "  ")
-	if err != nil {
-		return 0, fmt.Errorf("write report.json: %w", err)
-	}
-	report.Files["assets/report.json"] = append(text, '\n')
-	return d.Version, s.Save(name, d.Version, report)
-}
-
 // Remove deletes a report with its versions.
 func (s *Store) Remove(name string) error {
-	for _, dir := range []string{name, path.Join(versions, name)} {
+	for _, dir := range []string{name, path.Join(versions, name), path.Join(proposed, name)} {
 		if err := s.root.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove report %s: %w", name, err)
 		}
@@ -172,7 +128,11 @@ func (s *Store) Forget(tasks []string) error {
 	if err != nil {
 		return fmt.Errorf("list versions of reports: %w", err)
 	}
-	for _, file := range append(made, older...) {
+	waiting, err := fs.Glob(s.root.FS(), proposed+"/*/assets/report.json")
+	if err != nil {
+		return fmt.Errorf("list proposed reports: %w", err)
+	}
+	for _, file := range slices.Concat(made, older, waiting) {
 		data, err := s.root.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
