@@ -23,6 +23,8 @@ type stored struct {
 	// only accompany its answer.
 	answer, refusal string
 	auxiliary       []string
+	// drift is what a saved report found changed in its data.
+	drift []string
 }
 
 // recordedArtifacts finds what an earlier life stored for an agent already.

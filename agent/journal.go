@@ -97,6 +97,7 @@ const (
 	noteArtifacts noteKind = "artifacts" // the files that were stored
 	noteSkill     noteKind = "skill"     // the runnable skill that was chosen
 	noteShared    noteKind = "shared"    // the budget was parted among subagents
+	noteDrift     noteKind = "drift"     // a saved report's data has changed its shape
 )
 
 // noteData is a StepNote.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sandpiper-bot/sandpiper/agent/saved"
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
 	"github.com/sandpiper-bot/sandpiper/skills"
@@ -72,6 +73,9 @@ type Options struct {
 	Model Model
 	// Values is model.values; empty takes ValuesFull.
 	Values Values
+	// Reports takes proposed versions of saved reports that were mended; nil
+	// leaves mended answers unsaved.
+	Reports *saved.Store
 	// Budgets fill in what a task's own budgets leave at 0.
 	Budgets bot.Budgets
 	Limits  Limits

@@ -60,7 +60,21 @@ func (a *Agent) Save(ctx context.Context, r SaveRequest) (Saved, error) {
 	if err != nil {
 		return Saved{}, err
 	}
-	out := Saved{Name: r.Name, Version: version}
+	out, err := a.prove(ctx, r, report)
+	if err != nil {
+		return Saved{}, err
+	}
+	out.Version = version
+	if err := r.Into.Save(r.Name, version, report); err != nil {
+		return Saved{}, err
+	}
+	return out, nil
+}
+
+// prove runs a report again on the task's files, where it must give the task's
+// answer, and on perturbed ones, where its figures must move.
+func (a *Agent) prove(ctx context.Context, r SaveRequest, report saved.Report) (Saved, error) {
+	out := Saved{Name: r.Name}
 	same, err := a.tryReport(ctx, r, report, nil)
 	if err != nil {
 		return Saved{}, err
@@ -85,9 +99,6 @@ func (a *Agent) Save(ctx context.Context, r SaveRequest) (Saved, error) {
 	out.Constants = slices.Compact(out.Constants)
 	if len(report.Figures) > 0 && len(out.Constants) > 0 && !r.Accept {
 		return Saved{}, &ConstantsError{Constants: out.Constants}
-	}
-	if err := r.Into.Save(r.Name, version, report); err != nil {
-		return Saved{}, err
 	}
 	return out, nil
 }
@@ -150,9 +161,11 @@ func (a *Agent) makeReport(r SaveRequest) (saved.Report, int, error) {
 
 // withoutRestsOn is a task whose answer lacks the lines that say what it rests
 // on and why its skill was chosen: they are written anew for each answer.
-func withoutRestsOn(t bot.Task) bot.Task {
+func withoutRestsOn(t bot.Task) bot.Task { return answerAlone(t, textsFor(t.Event.Text)) }
+
+// answerAlone is withoutRestsOn for an answer in the language of words.
+func answerAlone(t bot.Task, words texts) bot.Task {
 	outcome := *t.Outcome
-	words := textsFor(t.Event.Text)
 	outcome.Message = withoutChoice(outcome.Message, words)
 	if at := strings.LastIndex(outcome.Message, "\n\n*"+words.BasedOn+": "); at >= 0 {
 		outcome.Message = outcome.Message[:at]

@@ -3,11 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
-	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
@@ -18,7 +17,7 @@ import (
 // request names, or, without a model, the one that fits. A life that goes on
 // takes the one that was chosen first.
 func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
-	name := t.run.Task.Event.Options.Skill
+	name := t.named()
 	if name == "" {
 		name, t.matched = recordedSkill(steps)
 	}
@@ -61,6 +60,26 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 	return skills.Skill{}, &bot.TaskError{Kind: "model", Message: message, Hint: hint}
 }
 
+// runForm is a request that names a report and says nothing else.
+var runForm = regexp.MustCompile("(?i)^\\s*/?(?:run|запусти|выполни)\\s+(?:(?:the\\s+)?report\\s+|отч[её]т\\s+)?`?([a-z0-9]+(?:-[a-z0-9]+)*)`?\\s*[.!]?\\s*$")
+
+// named is the skill that the request names: by its options, or as "run NAME",
+// where there is such a runnable skill.
+func (t *task) named() string {
+	event := t.run.Task.Event
+	if event.Options.Skill != "" {
+		return event.Options.Skill
+	}
+	found := runForm.FindStringSubmatch(event.Text)
+	if found == nil {
+		return ""
+	}
+	if s, err := t.skills().Get(found[1]); err == nil && s.Runnable() {
+		return s.Name
+	}
+	return ""
+}
+
 // recordedSkill names the runnable skill that an earlier life began, and the
 // request's words that it was chosen by.
 func recordedSkill(steps []bot.Step) (name string, matched []string) {
@@ -78,7 +97,7 @@ func recordedSkill(steps []bot.Step) (name string, matched []string) {
 // choiceLine is the answer's last line where the skill was chosen by the
 // request's words: which one, and why. It is empty where the person named it.
 func (t *task) choiceLine(skill skills.Skill) string {
-	if t.run.Task.Event.Options.Skill != "" || len(t.matched) == 0 {
+	if t.named() != "" || len(t.matched) == 0 {
 		return ""
 	}
 	return "*" + t.words.ChosenSkill + ": " + code(skill.Name) + t.because() + "*"
@@ -96,30 +115,19 @@ func (t *task) because() string {
 	return fmt.Sprintf(t.words.ChosenBecause, strings.Join(quoted, ", "))
 }
 
-// request is what a runnable skill reads as request.json.
-type request struct {
-	Request  string    `json:"request"`
-	Inputs   []string  `json:"inputs"`
-	Language string    `json:"language"`
-	Skill    string    `json:"skill"`
-	Now      string    `json:"now"`
-	Previous *previous `json:"previous,omitempty"`
-}
-
-// previous is the conversation's or schedule's last answer.
-type previous struct {
-	Task    string          `json:"task"`
-	Request string          `json:"request"`
-	Answer  string          `json:"answer"`
-	Ended   string          `json:"ended,omitempty"`
-	Files   []string        `json:"files,omitempty"`
-	Profile json.RawMessage `json:"profile,omitempty"`
-}
-
 // runSkill runs a runnable skill: no model is asked.
 func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Step) (bot.Outcome, error) {
+	if strings.TrimSpace(t.run.Task.Event.Text) == "" {
+		t.words = textsFor(madeFor(skill)) // a report speaks the language it was made in
+	}
 	w := &workspace{t: t, agent: lead, inputs: t.skillInputs(), image: t.image}
 	defer w.close()
+	if drift, rest, err := recordedDrift(steps); err != nil || drift != nil {
+		if err != nil {
+			return bot.Outcome{}, err
+		}
+		return t.mend(ctx, skill, drift, rest)
+	}
 	result, done, err := recordedArtifacts(steps, lead)
 	if err != nil {
 		return bot.Outcome{}, err
@@ -128,6 +136,10 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 		if result, err = t.runSkillProgram(ctx, w, skill, steps); err != nil {
 			return bot.Outcome{}, err
 		}
+	}
+	if len(result.drift) > 0 && t.a.o.Model != nil {
+		w.close()
+		return t.mendFirst(ctx, skill, result, steps)
 	}
 	if result.refusal != "" {
 		return bot.Outcome{}, &bot.TaskError{Kind: "input", Message: result.refusal}
@@ -145,7 +157,7 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 
 // runSkillProgram runs the skill's program and stores what it left.
 func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.Skill, steps []bot.Step) (stored, error) {
-	asked, err := t.skillRequest(ctx, w, skill, steps)
+	asked, err := t.skillRequest(ctx, w, skill.Name, steps)
 	if err != nil {
 		return stored{}, err
 	}
@@ -196,6 +208,9 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 			s.refusal = strings.TrimSpace(refusal.Message)
 		}
 	}
+	if raw, ok := files["drift.json"]; ok && s.refusal != "" {
+		s.drift = readDrift(raw)
+	}
 	if program.Verdict != string(sandbox.OK) && s.refusal == "" {
 		return stored{}, &bot.TaskError{
 			Kind: "skill", Message: fmt.Sprintf(t.words.SkillFailed, code(skill.Name), program.Verdict),
@@ -220,67 +235,4 @@ func skillCode(skill skills.Skill) string {
 	}
 	folder, _ := json.Marshal(path.Dir(path.Join("/skills", skill.Name, skill.Run)))
 	return fmt.Sprintf("import runpy, sys\nsys.argv = [%s]\nsys.path.insert(0, %s)\n_ = runpy.run_path(%s, run_name=\"__main__\")\n", program, folder, program)
-}
-
-// skillRequest makes request.json; a later life takes the recorded one.
-func (t *task) skillRequest(ctx context.Context, w *workspace, skill skills.Skill, steps []bot.Step) ([]byte, error) {
-	log, err := logOf(steps)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range log {
-		if e.runnable && e.request != "" {
-			return []byte(e.request), nil
-		}
-	}
-	r := request{
-		Request: t.run.Task.Event.Text, Inputs: []string{}, Language: t.words.Language,
-		Skill: skill.Name, Now: t.run.Task.Created.UTC().Format(time.RFC3339),
-	}
-	for _, in := range w.inputs {
-		if in.Blob != "" {
-			r.Inputs = append(r.Inputs, in.Name)
-		}
-	}
-	if r.Previous, err = t.previous(ctx); err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("write request.json: %w", err)
-	}
-	return raw, nil
-}
-
-// previous gives the newest answered task of the conversation.
-func (t *task) previous(ctx context.Context) (*previous, error) {
-	for i := len(t.run.History) - 1; i >= 0; i-- {
-		task := t.run.History[i]
-		if task.Outcome == nil || task.Outcome.State != bot.TaskDone {
-			continue
-		}
-		p := &previous{Task: task.ID, Request: task.Event.Text, Answer: withoutChoice(task.Outcome.Message, textsFor(task.Event.Text))}
-		if !task.Ended.IsZero() {
-			p.Ended = task.Ended.UTC().Format(time.RFC3339)
-		}
-		for _, f := range task.Outcome.Files {
-			p.Files = append(p.Files, f.Name)
-		}
-		steps, err := t.run.Journal.Of(ctx, task.ID)
-		if errors.Is(err, bot.ErrNotFound) {
-			return p, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read journal of %s: %w", task.ID, err)
-		}
-		for _, step := range steps {
-			if step.Kind == bot.StepProfile {
-				if data, err := readStep[profileData](step); err == nil {
-					p.Profile = data.Profile
-				}
-			}
-		}
-		return p, nil
-	}
-	return nil, nil
 }

@@ -52,6 +52,9 @@ func (a *Agent) Run(ctx context.Context, run bot.Run) (bot.Outcome, error) {
 	if err != nil {
 		return bot.Outcome{}, ended(ctx, err)
 	}
+	if note := t.sameData(); note != "" && outcome.State == bot.TaskDone {
+		outcome.Message = note + "\n\n" + outcome.Message
+	}
 	outcome.Usage = t.budget.usage()
 	outcome.Provenance = t.provenance()
 	return outcome, nil
@@ -169,7 +172,7 @@ func (t *task) way(ctx context.Context, steps []bot.Step) (bot.Outcome, error) {
 	if err != nil {
 		return bot.Outcome{}, err
 	}
-	if skill.Runnable() && (options.Skill != "" || t.a.o.Model == nil) {
+	if skill.Runnable() && (t.named() != "" || t.a.o.Model == nil) {
 		return t.runSkill(ctx, skill, steps)
 	}
 	return t.runLead(ctx, skill, steps)
@@ -189,7 +192,11 @@ func (t *task) readable() error {
 	if !meant {
 		return nil
 	}
-	return &bot.TaskError{Kind: "input", Message: t.words.unreadable(inputs), Hint: t.words.SendAgain}
+	hint := t.words.SendAgain
+	if t.run.Task.Event.Scheduled {
+		hint = t.words.NextLooksAgain
+	}
+	return &bot.TaskError{Kind: "input", Message: t.words.unreadable(inputs), Hint: hint}
 }
 
 // report shows progress: the running step in words, and the plan when it has

@@ -78,6 +78,12 @@ type texts struct {
 	Different         string `json:"different"`
 	Missing           string `json:"missing"`
 	New               string `json:"new"`
+	Drifted           string `json:"drifted"`
+	Proposed          string `json:"proposed"`
+	NotProposed       string `json:"not_proposed"`
+	Mending           string `json:"mending"`
+	NextLooksAgain    string `json:"next_looks_again"`
+	SameData          string `json:"same_data"`
 }
 
 // textsFor gives the catalogue in the language of a request.
