@@ -41,7 +41,9 @@ def read(
 
 
 def request() -> dict[str, Any]:
-    """What was asked: request, inputs, language, skill, now, and maybe previous.
+    """What was asked: request, inputs, language, skill, now, and maybe schedule,
+    previous (the last answer of the conversation or schedule) and earlier (the
+    last ones, oldest first, each with its answer and the profile of its inputs).
 
     An absent file (a program that is run by hand) gives the same keys, empty.
     """
@@ -54,8 +56,17 @@ def request() -> dict[str, Any]:
         return {"request": "", "inputs": inputs, "language": "en", "skill": "", "now": ""}
 
 
-def answer(markdown: str) -> None:
-    """Make ``markdown`` the answer's message, instead of what was printed."""
+def answer(markdown: str, *, compared: bool = False) -> None:
+    """Make ``markdown`` the answer's message, instead of what was printed.
+
+    What a schedule runs is opened by what changed since its last runs, unless
+    the answer is ``compared`` already.
+    """
+    today = request()
+    if today.get("schedule") and today.get("earlier") and not compared:
+        from .compared import opening
+
+        markdown = "\n\n".join(part for part in (opening(today), markdown) if part)
     _write("answer.md", markdown)
 
 

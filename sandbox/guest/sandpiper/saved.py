@@ -23,6 +23,7 @@ import sys
 from typing import Any, NoReturn, TextIO
 
 from . import _EXCHANGE, WORKSPACE, answer, profile, refuse, request
+from .compared import groups
 from .saved_changes import changes
 
 _NUMBER = re.compile(r"[-+\u2212]?\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?(?:[eE][-+]?\d+)?")
@@ -160,8 +161,10 @@ class Report:
             self.drifted(list(dict.fromkeys(what)))
         text = re.sub(r"\{\{(f\d+)\}\}", lambda m: values[m[1]], self.words)
         earlier = self.today.get("earlier") or ([self.today["previous"]] if self.today.get("previous") else [])
-        opening = changes(self.words, self.made["figures"], values, [e.get("answer", "") for e in earlier], self.today.get("language", "en"))
-        answer(f"{opening}\n\n{text}" if opening else text)
+        opening = changes(
+            self.words, self.made["figures"], values, [e.get("answer", "") for e in earlier], self.today.get("language", "en"), groups(self.today)
+        )
+        answer(f"{opening}\n\n{text}" if opening else text, compared=True)
 
     def _find(self, figure: dict[str, Any], what: list[str]) -> float | str | None:
         """Today's value of a figure, or None and the reason in ``what``."""

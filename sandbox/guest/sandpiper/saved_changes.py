@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import statistics
 from typing import Any
 
-_FEW = 4  # runs from which a usual range can be told
-_STEP = 0.2  # without one, a movement worth telling
+from .compared import usual
 
 _TEXTS = {
     "en": {
@@ -27,17 +25,20 @@ _TEXTS = {
 }
 
 
-def changes(words: str, figures: list[dict[str, Any]], today: dict[str, str], earlier: list[str], language: str) -> str:
+def changes(
+    words: str, figures: list[dict[str, Any]], today: dict[str, str], earlier: list[str], language: str, more: list[str] | None = None
+) -> str:
     """The opening of a report: figures that moved more than they usually do.
 
     ``earlier`` are the answers of the last runs, newest last; their figures are
-    read back through the report's own words.
+    read back through the report's own words. ``more`` are rows found otherwise.
     """
     runs = [past for text in earlier if (past := read_back(words, text))]
-    if not runs:
+    if not runs and not more:
         return ""
     text = _TEXTS.get(language, _TEXTS["en"])
     rows = [row for f in figures if f["id"] in today and (row := _row(f, today, [r[f["id"]] for r in runs if f["id"] in r], text))]
+    rows += more or []
     if not rows:
         return text["none"]
     return "\n".join([text["head"], *(f"- {row}" for row in dict.fromkeys(rows))])
@@ -73,17 +74,13 @@ def _row(figure: dict[str, Any], today: dict[str, str], past: list[str], text: d
     value, values = _value(new, figure), [v for p in past if (v := _value(p, figure)) is not None]
     if value is None or not values or values[-1] == 0:
         return None
-    change = value / values[-1] - 1
-    if len(values) < _FEW:
-        if abs(change) < _STEP:
-            return None
-        return text["moved"].format(name=name, old=past[-1], new=new, change=change)
-    middle, spread = statistics.fmean(values), statistics.stdev(values)
-    low, high = min(*values, middle - 2 * spread), max(*values, middle + 2 * spread)
-    if low <= value <= high:
+    change, found = value / values[-1] - 1, usual(value, values)
+    if found is None:
         return None
     row = text["moved"].format(name=name, old=past[-1], new=new, change=change)
-    return row + text["usual"].format(low=f"{low:,.0f}", high=f"{high:,.0f}")
+    if isinstance(found, tuple):
+        row += text["usual"].format(low=f"{found[0]:,.0f}", high=f"{found[1]:,.0f}")
+    return row
 
 
 def _name(figure: dict[str, Any], today: dict[str, str]) -> str:
