@@ -74,7 +74,7 @@ func recordedDrift(steps []bot.Step) (drift []string, rest []bot.Step, err error
 
 // mendFirst records that the data drifted, so that no later life runs the old
 // program again, and mends.
-func (t *task) mendFirst(ctx context.Context, skill skills.Skill, s stored, steps []bot.Step) (bot.Outcome, error) {
+func (t *task) mendFirst(ctx context.Context, skill skills.Skill, s stored) (bot.Outcome, error) {
 	note := noteData{Kind: noteDrift, Skill: skill.Name, Version: skill.Version, Notes: s.drift, Refusal: s.refusal, spent: t.spent(0)}
 	if _, err := t.record(ctx, bot.StepNote, lead, note); err != nil {
 		return bot.Outcome{}, err

@@ -139,7 +139,7 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 	}
 	if len(result.drift) > 0 && t.a.o.Model != nil {
 		w.close()
-		return t.mendFirst(ctx, skill, result, steps)
+		return t.mendFirst(ctx, skill, result)
 	}
 	if result.refusal != "" {
 		return bot.Outcome{}, &bot.TaskError{Kind: "input", Message: result.refusal}

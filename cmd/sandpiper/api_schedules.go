@@ -111,7 +111,7 @@ func (a *app) addSchedule(ctx context.Context, in newSchedule) (understood, erro
 		}
 	}
 	var err error
-	if s.Inputs, err = inputsOf(in.Inputs); err != nil {
+	if s.Inputs, err = a.inputsOf(in.Inputs); err != nil {
 		return understood{}, usage(err)
 	}
 	origin, err := a.destination(in.To)
@@ -129,7 +129,7 @@ func (a *app) addSchedule(ctx context.Context, in newSchedule) (understood, erro
 		}
 	}
 	shown, err := listed(s)
-	return understood{listedSchedule: shown, Description: s.Describe(line, time.Now()), Serving: a.serves}, err
+	return understood{listedSchedule: shown, Description: s.Describe(line, a.time.Now()), Serving: a.serves}, err
 }
 
 func (a *app) listSchedules(ctx context.Context, _ struct{}) ([]listedSchedule, error) {

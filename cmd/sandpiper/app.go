@@ -56,6 +56,7 @@ type app struct {
 	runner       *agent.Agent
 	reports      *saved.Store
 	policy       bot.Policy
+	time         bot.Clock // of the schedules
 	orchestrator *bot.Orchestrator
 	clock        *schedules.Clock
 	schedules    *schedules.Service
@@ -74,13 +75,18 @@ type app struct {
 // startOptions say what kind of process this is.
 type startOptions struct {
 	serve bool // keeps sessions ready and runs the sources of events
+	// clock is when schedules are due; nil takes the system's.
+	clock bot.Clock
 }
 
 // start opens the data folder and starts the parts that every first process
 // has. It fails with boltstore.ErrInUse where another process has the folder.
 // What was started is stopped again when a later part fails.
 func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options startOptions) (_ *app, err error) {
-	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve, gauges: newGauges()}
+	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve, gauges: newGauges(), time: options.clock}
+	if a.time == nil {
+		a.time = systemClock{}
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.stop(ctx))
@@ -151,7 +157,7 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 	}
 	a.life.Defer("saved reports", func(context.Context) error { return a.reports.Close() })
 	if a.runner, err = agent.New(agent.Options{
-		Sandbox: measuredSandbox{a.boxes, a.gauges}, Skills: a.catalogue, Model: model, Values: agent.Values(a.loaded.Model.Values),
+		Sandbox: measuredSandbox{a.boxes, a.gauges}, Skills: a.catalogue, Reports: a.reports, Model: model, Values: agent.Values(a.loaded.Model.Values),
 		Budgets: a.loaded.Budgets.Bot(),
 		Limits:  agent.Limits{Artifacts: a.loaded.Limits.Artifacts, ArtifactSize: int64(a.loaded.Limits.Artifact)},
 		Log:     a.log, Point: point,
@@ -168,7 +174,7 @@ func (a *app) openChannels(ctx context.Context) error {
 		return err
 	}
 	a.channels = map[string]bot.Channel{console.Name: channel, webAdapter: nowhere{}}
-	for _, open := range []func() error{a.openLocal, a.openFetch, a.openSlack, a.openGitHub, a.openTestPlatform} {
+	for _, open := range []func() error{a.openLocal, a.openPrevious, a.openFetch, a.openSlack, a.openGitHub, a.openTestPlatform} {
 		if err := open(); err != nil {
 			return err
 		}

@@ -82,6 +82,23 @@ func (a *app) openLocal() error {
 	return nil
 }
 
+// earlierFiles fetches what a schedule's run before made.
+type earlierFiles struct {
+	localFiles
+	files *schedules.Previous
+}
+
+// Fetch streams a file of the run before.
+func (e earlierFiles) Fetch(ctx context.Context, event bot.Event, ref bot.InputRef, w io.Writer) (bot.Fetched, error) {
+	return e.files.Fetch(ctx, event, ref, w)
+}
+
+// openPrevious adds the channel of what runs before made.
+func (a *app) openPrevious() error {
+	a.channels[schedules.PreviousAdapter] = earlierFiles{files: schedules.NewPrevious(a.store, a.blobs)}
+	return nil
+}
+
 // openTestPlatform adds the adapter of a platform that exists for tests alone.
 func (a *app) openTestPlatform() error {
 	url := os.Getenv(platformVariable)

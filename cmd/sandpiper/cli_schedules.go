@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
+	"github.com/sandpiper-bot/sandpiper/integrations/slack"
+	"github.com/sandpiper-bot/sandpiper/schedules"
 )
 
 type schedulesCmd struct {
@@ -27,7 +31,7 @@ type schedulesAddCmd struct {
 	Name    string   `arg:"" help:"Its name: lower-case letters, digits and dashes."`
 	When    string   `arg:"" help:"A cron line (\"0 9 * * MON\") or words (\"every Monday at 9\")."`
 	Request string   `arg:"" help:"What to do."`
-	Files   []string `arg:"" optional:"" name:"file" help:"Files below schedules.root; a pattern means the newest that it matches."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Files below schedules.root, where a pattern means the newest that it matches; or slack:CHANNEL/PATTERN, github:OWNER/NAME:PATH@REF, https://…, previous:NAME."`
 	TZ      string   `name:"tz" placeholder:"ZONE" help:"Time zone, as Europe/Berlin (default: this machine's)."`
 	To      string   `placeholder:"DEST" help:"Where the answer goes (default: the folder out)."`
 	Skill   string   `placeholder:"NAME" help:"Run this skill."`
@@ -77,11 +81,21 @@ func (c *schedulesAddCmd) Run(e *env) error {
 	})
 }
 
+// elsewhere reports whether an input lies somewhere else than in local files.
+func elsewhere(input string) bool {
+	for _, prefix := range []string{"https://", slack.Name + ":", github.Name + ":", schedules.PreviousAdapter + ":"} {
+		if strings.HasPrefix(input, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // belowRoot turns files as the shell names them into paths below
 // schedules.root, the only folder that schedules may read.
 func belowRoot(loaded *config.Loaded, files []string) ([]string, error) {
-	if len(files) == 0 {
-		return nil, nil
+	if !slices.ContainsFunc(files, func(f string) bool { return !elsewhere(f) }) {
+		return files, nil
 	}
 	root := loaded.Schedules.Root
 	if root == "" {
@@ -93,6 +107,10 @@ func belowRoot(loaded *config.Loaded, files []string) ([]string, error) {
 	}
 	var out []string
 	for _, file := range files {
+		if elsewhere(file) {
+			out = append(out, file)
+			continue
+		}
 		abs, err := filepath.Abs(file)
 		if err != nil {
 			return nil, err

@@ -4,19 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/agent/saved"
 	"github.com/sandpiper-bot/sandpiper/bot"
-	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
-	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
-	"github.com/sandpiper-bot/sandpiper/integrations/github"
-	"github.com/sandpiper-bot/sandpiper/integrations/slack"
-	"github.com/sandpiper-bot/sandpiper/schedules"
-	"github.com/sandpiper-bot/sandpiper/skills"
 )
 
 // The chat commands of rooms other than the core. noticeCommand posts what a
@@ -38,7 +31,10 @@ func commandIn(text string) (bot.Command, bool) {
 	case saveCommand, scheduleCommand, schedulesCommand:
 		return bot.Command{Name: word, Args: strings.TrimSpace(args)}, true
 	case reportsCommand:
-		return bot.Command{Name: word}, strings.TrimSpace(args) == ""
+		// "reports of last week by region" is a request.
+		verb, _, _ := strings.Cut(strings.TrimSpace(args), " ")
+		known := []string{"", "accept", "versions", "rollback", "share", "publish", "remove"}
+		return bot.Command{Name: word, Args: strings.TrimSpace(args)}, slices.Contains(known, strings.ToLower(verb))
 	}
 	return bot.Command{}, false
 }
@@ -53,7 +49,7 @@ func (a *app) commands() map[string]bot.CommandSpec {
 	return map[string]bot.CommandSpec{
 		noticeCommand:    {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
 		saveCommand:      {Run: a.saveInChat, Right: bot.MaySave, Help: "save NAME: keep the last answer's report, to run it again on new files"},
-		reportsCommand:   {Run: a.reportsInChat, Help: "reports: the reports that you may run"},
+		reportsCommand:   {Run: a.reportsInChat, Help: "reports: those that you may run; accept, versions, rollback, share, publish or remove one"},
 		scheduleCommand:  {Run: late(scheduleCommand), Right: bot.MaySchedule, Help: "schedule WHEN WHAT: for instance every Monday at 9 the weekly report"},
 		schedulesCommand: {Run: late(schedulesCommand), Help: "schedules: list, pause, resume, run or remove them"},
 	}
@@ -107,57 +103,3 @@ func (a *app) purged(_ context.Context, _ bot.PurgeScope, tasks []string) error 
 	}
 	return a.catalogue.Reload()
 }
-
-// reportsInChat lists what the asker may run without a model.
-func (a *app) reportsInChat(_ context.Context, event bot.Event) (string, error) {
-	var lines []string
-	for _, s := range a.catalogue.List() {
-		owner := s.Metadata["owner"]
-		mine := s.Source != skills.SourceSaved || owner == agent.Published || owner == event.Actor.ID || owner == event.Origin.Place
-		if s.Runnable() && mine {
-			lines = append(lines, fmt.Sprintf("- `%s`: %s", s.Name, s.Description))
-		}
-	}
-	if len(lines) == 0 {
-		return "There are no reports yet.", nil
-	}
-	return strings.Join(lines, "\n"), nil
-}
-
-// scheduleFromChat makes the commands about schedules.
-func (a *app) scheduleFromChat() map[string]bot.CommandFunc {
-	return schedules.NewCommands(schedules.CommandsOptions{
-		Service: a.schedules, Resolver: resolver{a}, Intake: a.orchestrator, Zone: config.LocalZone(),
-	})
-}
-
-// resolver turns what people write about schedules into places and files.
-type resolver struct{ a *app }
-
-// Destination implements schedules.Resolver.
-func (r resolver) Destination(_ context.Context, event bot.Event, text string) (bot.Origin, error) {
-	channel := regexp.MustCompile(`^<#([CG][A-Z0-9]+)(?:\|[^>]*)?>$`)
-	switch {
-	case text == "":
-		return event.Origin, nil
-	case event.Origin.Adapter == slack.Name && channel.MatchString(text):
-		return r.a.destination(slack.Name + ":" + channel.FindStringSubmatch(text)[1])
-	case event.Origin.Adapter == github.Name && strings.Contains(text, "/"):
-		return r.a.destination(github.Name + ":" + text)
-	}
-	return bot.Origin{}, &bot.TaskError{Kind: "input", Message: fmt.Sprintf("I do not know the place %s from here.", text), Hint: "name a channel with its # menu, or owner/name#12 in GitHub"}
-}
-
-// Input implements schedules.Resolver.
-func (r resolver) Input(_ context.Context, _ bot.Event, text string) (bot.InputRef, error) {
-	if strings.HasPrefix(text, "https://") {
-		if r.a.channels[fetch.Name] == nil {
-			return bot.InputRef{}, &bot.TaskError{Kind: "input", Message: "I may fetch no links.", Hint: "whoever runs this bot can list the host under `fetch.allow_hosts`"}
-		}
-		return bot.InputRef{Name: path.Base(strings.SplitN(text, "?", 2)[0]), Adapter: fetch.Name, Ref: text}, nil
-	}
-	return bot.InputRef{}, &bot.TaskError{Kind: "input", Message: fmt.Sprintf("I cannot fetch %s by itself.", text), Hint: "attach the file, or name an https link"}
-}
-
-// Zone implements schedules.Resolver.
-func (resolver) Zone(context.Context, bot.Event) string { return "" }

@@ -35,7 +35,7 @@ func (n notifier) Notify(ctx context.Context, key string, to bot.Origin, message
 func (a *app) openSchedules() error {
 	clock, err := schedules.NewClock(schedules.ClockOptions{
 		Book: schedules.NewBook(a.store), Tasks: a.orchestrator, Policy: a.policy,
-		Notify: notifier{a.orchestrator}, Time: systemClock{}, Log: a.log,
+		Notify: notifier{a.orchestrator}, Time: a.time, Log: a.log,
 	})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *app) scheduleOf(entry config.Schedule) (schedules.Schedule, error) {
 		return s, err
 	}
 	var err error
-	if s.Inputs, err = inputsOf(entry.Inputs); err != nil {
+	if s.Inputs, err = a.inputsOf(entry.Inputs); err != nil {
 		return s, err
 	}
 	for _, to := range entry.To {
@@ -128,19 +128,6 @@ func looksLikeCron(when string) bool {
 		}
 	}
 	return true
-}
-
-// inputsOf reads the inputs of a schedule as paths below schedules.root.
-func inputsOf(names []string) ([]bot.InputRef, error) {
-	var out []bot.InputRef
-	for _, name := range names {
-		in, err := schedules.LocalInput(strings.TrimPrefix(name, schedules.LocalAdapter+":"))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, in)
-	}
-	return out, nil
 }
 
 // destination reads DEST: slack:C0123, github:owner/name#12, or a folder,
