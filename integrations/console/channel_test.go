@@ -22,6 +22,7 @@ type world struct {
 	*Channel
 	t     *testing.T
 	blobs *boltstore.Blobs
+	store *boltstore.Store
 	out   string
 }
 
@@ -49,7 +50,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Channel: channel, t: t, blobs: blobs, out: filepath.Join(t.TempDir(), "out")}
+	return &world{Channel: channel, t: t, blobs: blobs, store: store, out: filepath.Join(t.TempDir(), "out")}
 }
 
 // delivery is one group of files by name and content, in the order given.
@@ -151,6 +152,22 @@ func TestALaterRunReplacesWhatAnEarlierOneWrote(t *testing.T) {
 	w.send(w.delivery("d1", [2]string{"report.md", "last week"}))
 	w.send(w.delivery("d2", [2]string{"report.md", "this week"}))
 	w.expect(map[string]string{"report.md": "this week"})
+}
+
+// TestWhatWasWrittenKeepsNoContent: else neither retention nor a purge would
+// reach a file that was once written to a folder.
+func TestWhatWasWrittenKeepsNoContent(t *testing.T) {
+	w := newWorld(t)
+	d := w.delivery("d1", [2]string{"report.md", "a secret"})
+	w.send(d)
+	for hash, err := range w.store.References(t.Context(), time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hash == d.Files[0].Blob {
+			t.Error("the record of a written file counts as a reference to its content")
+		}
+	}
 }
 
 func TestWhatAPersonPutThereStays(t *testing.T) {

@@ -38,7 +38,9 @@ type planned struct {
 }
 
 // written is what we put at a path: the newest content last, and while it is
-// being replaced the one before it too.
+// being replaced the one before it too. It is stored in capital letters: the
+// core takes hashes in lower case as references that keep their content, and this
+// one is to survive neither retention nor a purge.
 type written struct {
 	SHA256 []string `json:"sha256"`
 }
@@ -175,6 +177,9 @@ func (w writer) writtenAt(ctx context.Context, name string) (written, uint64, er
 	if err := json.Unmarshal(record.Value, &known); err != nil {
 		return known, 0, fmt.Errorf("read what was written to %s: %w", name, err)
 	}
+	for i := range known.SHA256 {
+		known.SHA256[i] = strings.ToLower(known.SHA256[i])
+	}
 	return known, record.Revision, nil
 }
 
@@ -223,7 +228,11 @@ func (w writer) remember(ctx context.Context, name string, sums ...string) error
 	if slices.Equal(known.SHA256, sums) {
 		return nil
 	}
-	value, err := json.Marshal(written{SHA256: sums})
+	var stored written
+	for _, sum := range sums {
+		stored.SHA256 = append(stored.SHA256, strings.ToUpper(sum))
+	}
+	value, err := json.Marshal(stored)
 	if err != nil {
 		return fmt.Errorf("remember %s: %w", name, err)
 	}
