@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// patience is how long tests wait for what must come: a machine that is busy with
+// containers and other tests can stall an fsync for a minute.
+const patience = 5 * time.Minute
+
 // platform is a channel to a place that only exists in memory. It keeps what
 // was sent, and fails as it is told to.
 type platform struct {
@@ -262,7 +266,7 @@ func command(conversation, actor, name string) bot.Event {
 // settle waits until a task has ended and all of its deliveries have.
 func (w *world) settle(id string) bot.Task {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	for u, err := range w.Watch(ctx, id) {
 		if err != nil {
@@ -278,7 +282,7 @@ func (w *world) settle(id string) bot.Task {
 
 func (w *world) idle() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	if err := w.Idle(ctx); err != nil {
 		w.t.Fatal(err)
@@ -312,7 +316,7 @@ func (w *world) put(content string) string {
 // until waits for a condition that something else brings about.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came: %s", what)
