@@ -35,10 +35,17 @@ func (c *auditVerifyCmd) Run(e *env) error {
 		if c.JSON {
 			return e.printJSON(map[string]any{"ok": true, "first": found.First, "last": found.Last, "head": found.Head, "checkpoint": found.Checkpoint.Seq})
 		}
-		if found.Last == 0 {
-			return e.print("ok: the audit has no entries yet\n")
+		pruned := ""
+		if c := found.Checkpoint; c.Seq > 0 {
+			pruned = fmt.Sprintf("; those up to %d were pruned on %s, which our signature confirms", c.Seq, localTime(c.At))
 		}
-		return e.print("ok: entries %d to %d are whole; the last one's hash is %s\n", found.First, found.Last, found.Head)
+		switch {
+		case found.Last > 0:
+			return e.print("ok: entries %d to %d are whole%s; the last one's hash is %s\n", found.First, found.Last, pruned, found.Head)
+		case pruned != "":
+			return e.print("ok: no entries%s\n", pruned)
+		}
+		return e.print("ok: the audit has no entries yet\n")
 	})
 }
 
