@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -51,7 +52,7 @@ func newSlackHome(t *testing.T) *slackHome {
 	s := &slackHome{home: h, ws: ws}
 	s.ada = ws.AddUser(slacktest.User{Name: "Ada"})
 	s.channel = ws.AddChannel(slacktest.Channel{Name: "sales"})
-	h.write("conf.yaml", "listen: 127.0.0.1:0\nslack: {allow: {channels: ["+s.channel+"]}}\nsandbox: {pool: 0}\n")
+	h.write("conf.yaml", "listen: 127.0.0.1:0\nweb: {url: https://bot.example/}\nslack: {allow: {channels: ["+s.channel+"]}}\nsandbox: {pool: 0}\n")
 	s.env = []string{
 		"SLACK_APP_TOKEN=" + ws.AppToken(), "SLACK_BOT_TOKEN=" + ws.BotToken(), "SLACK_API_URL=" + ws.APIURL(),
 		"OPENAI_BASE_URL=" + model.URL(), "SANDPIPER_MODEL=scripted",
@@ -86,7 +87,7 @@ func (s *slackHome) answered(root string) {
 			switch shown := m.Shown(); {
 			case len(m.Files) > 0:
 				files++
-			case strings.HasPrefix(shown, "✅ Done in "):
+			case strings.HasPrefix(shown, "✅ Done in ") && strings.Contains(string(m.Blocks), "https://bot.example/tasks/01"):
 				progress++
 			case strings.Contains(shown, "6 rows"):
 				answers++
@@ -153,6 +154,31 @@ func TestSlack(t *testing.T) {
 		})
 	}
 	s.t, s.home.t = t, t
+}
+
+// TestSlackRotation revokes the tokens of a serving process and gives it new
+// ones: files that it reads again on SIGHUP.
+func TestSlackRotation(t *testing.T) {
+	s := newSlackHome(t)
+	give := func() {
+		s.write("app", s.ws.AppToken()+"\n")
+		s.write("bot", s.ws.BotToken()+"\n")
+	}
+	give()
+	s.env = slices.DeleteFunc(s.env, func(v string) bool {
+		return strings.HasPrefix(v, "SLACK_APP_TOKEN") || strings.HasPrefix(v, "SLACK_BOT_TOKEN")
+	})
+	s.env = append(s.env, "SLACK_APP_TOKEN_FILE="+filepath.Join(s.dir, "app"), "SLACK_BOT_TOKEN_FILE="+filepath.Join(s.dir, "bot"))
+	p := s.serve()
+	defer s.stop(p)
+	s.ws.RotateTokens()
+	s.eventually("the end", func() bool { return strings.Contains(p.err.String(), "Slack stopped for good") })
+	root := s.ask(slacktest.Delivery{}) // nobody hears it yet
+	give()
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	s.answered(root)
 }
 
 // stop ends a serving process in order.

@@ -97,7 +97,7 @@ func (a *Adapter) posts(at address, d bot.Delivery) []post {
 	parts := render.Markdown(text, d.Links, maxMarkdown)
 	if len(parts) > maxParts {
 		parts = parts[:maxParts]
-		parts[maxParts-1] = render.Cut(parts[maxParts-1], maxMarkdown-100) + "\n\n_The rest of this answer is too long for Slack. Ask me for it as a file._"
+		parts[maxParts-1] = bot.CloseFence(render.Cut(parts[maxParts-1], maxMarkdown-150)) + "\n\n_The rest of this answer is too long for Slack. Ask me for it as a file._"
 	}
 	fallback := render.Plain(text, maxFallback)
 	var out []post

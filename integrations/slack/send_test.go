@@ -130,6 +130,21 @@ func TestLongAnswer(t *testing.T) {
 	if len(got) != 5 || !strings.Contains(got[4].Shown(), "too long for Slack") {
 		t.Errorf("%d messages", len(got))
 	}
+	// Cut within code, the remark is text all the same.
+	k = talkIn(t, setup{})
+	k.deliver(t, k.owed(bot.DeliverAnswer, bot.Delivery{Message: "```\n" + strings.Repeat("x = 1\n", 20_000) + "```"}))
+	got = k.Replies(k.sales, k.root)
+	var blocks []struct{ Text json.RawMessage }
+	if err := json.Unmarshal(got[len(got)-1].Blocks, &blocks); err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	if err := json.Unmarshal(blocks[0].Text, &last); err != nil || len(got) != 5 {
+		t.Fatalf("%d messages: %v", len(got), err)
+	}
+	if fences := strings.Count(last, "```"); fences != 2 || !strings.Contains(last, "```\n\n_The rest") {
+		t.Errorf("%d fences around the remark: %q", fences, last[len(last)-120:])
+	}
 }
 
 // TestRefusedBlocks shows that an answer whose blocks Slack does not take is
