@@ -91,6 +91,13 @@ class Running:
         except OSError as error:
             os.write(2, f"{command[0]}: {error.strerror}; it is not in this image\n".encode())
 
+    def forget_source(self):
+        """Makes room for the next programs; tracebacks have the text by now."""
+        try:
+            os.unlink(self.path)
+        except OSError:
+            pass  # the program itself may have removed it
+
     def close_ends(self):
         for fd in self.ends:
             os.close(fd)
@@ -191,6 +198,8 @@ class Running:
     def _end(self, reason, status, report, evidence, left):
         if reason in ("cancelled", "output"):
             return reason
+        if not reason and status != 0 and report.get("errno") in (28, 122):
+            return "disk"  # the program's own last word: it was not killed, whatever else was
         if evidence["oom"] and (status != 0 or reason):
             return "oom"
         if evidence["pids"] and (status != 0 or reason or left >= CROWD):
@@ -199,7 +208,7 @@ class Running:
             return reason
         if status == 0:
             return "ok"
-        if report.get("errno") in (28, 122) or evidence["full"] or self._says_full():
+        if evidence["full"] or self._says_full():
             return "disk"
         return "exit"
 
