@@ -94,9 +94,20 @@ func DefaultLimits() Limits {
 
 const (
 	skillsSize = 32 << 20 // bytes of /skills
-	guestSize  = 16 << 20 // bytes of /run/sandpiper: the guest's package and programs
-	shmSize    = 64 << 20 // bytes of /dev/shm, at most an eighth of the memory
+	guestSize  = 4 << 20  // bytes of /run/sandpiper: the guest's package and one program
+	leastShm   = 1 << 20  // bytes of /dev/shm
+	mostShm    = 64 << 20 // likewise
 )
+
+// files is how much the folders in memory may hold, without /dev/shm, which
+// gets what is left of their share.
+func (l Limits) files() int64 { return l.Workspace + l.Tmp + skillsSize + guestSize }
+
+// filesShare is how much of the memory may be taken by files.
+func (l Limits) filesShare() int64 { return l.Memory * 2 / 3 }
+
+// shm is the size of /dev/shm, in bytes.
+func (l Limits) shm() int64 { return max(leastShm, min(mostShm, (l.filesShare()-l.files())>>12<<12)) }
 
 // defaultPreload is what nearly every program about tables imports, cheapest
 // gain first. Further libraries cost more memory than they save time.
@@ -198,8 +209,8 @@ func (l Limits) check() []error {
 	require(l.PIDs >= 16, "pids of %d: a session needs at least 16", l.PIDs)
 	require(l.Workspace >= 1<<20 && l.Tmp >= 1<<20, "workspace of %s and tmp of %s: want at least 1 MiB each", size(l.Workspace), size(l.Tmp))
 	require(l.Inodes >= 100, "inodes of %d: want at least 100", l.Inodes)
-	files := l.Workspace + l.Tmp + skillsSize
-	require(files <= l.Memory*2/3, "workspace, tmp and skills take %s together, more than two thirds of the memory of %s, to which they count: raise memory or lower them", size(files), size(l.Memory))
+	files := l.files() + leastShm
+	require(files <= l.filesShare(), "workspace, tmp and the sandbox's own folders take %s together, more than two thirds of the memory of %s, to which they count: raise memory or lower them", size(files), size(l.Memory))
 	require(l.Wall > 0 && l.CPU > 0, "wall of %s and cpu of %s: want more than nothing", l.Wall, l.CPU)
 	require(l.Output >= 1<<10 && l.OutputStop >= l.Output, "output of %s, stop at %s: want 1 KiB <= output <= output_stop", size(l.Output), size(l.OutputStop))
 	require(l.Artifact > 0 && l.Artifacts > 0 && l.ArtifactTotal > 0, "artifact limits must be positive")

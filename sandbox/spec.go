@@ -72,7 +72,7 @@ func newSpec(o Options, imageID string, labels map[string]string) (containerSpec
 			Init:           &noInit,
 			LogConfig:      container.LogConfig{Type: "none"},
 			RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
-			ShmSize:        min(shmSize, l.Memory/8),
+			ShmSize:        l.shm(),
 			Tmpfs: map[string]string{
 				"/workspace":     tmpfs(l.Workspace, l.Inodes),
 				"/tmp":           tmpfs(l.Tmp, l.Inodes),

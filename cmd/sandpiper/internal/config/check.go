@@ -163,9 +163,10 @@ func (c *checker) numbers() {
 			c.problem(n.key, fmt.Sprintf("%s is too small", n.key), fmt.Sprintf("at least %s", smallest(n.key, n.min)))
 		}
 	}
-	// tmpfs counts to the container's memory, and /skills takes 32 MiB of it too.
-	if used := l.Sandbox.Workspace + l.Sandbox.Tmp; used+32*MiB > l.Sandbox.Memory*2/3 {
-		c.problem("sandbox.workspace", fmt.Sprintf("sandbox.workspace and sandbox.tmp take %s of %s memory", used, l.Sandbox.Memory), "they count to sandbox.memory: keep them, with 32MiB for skills, at most two thirds of it")
+	// tmpfs counts to the container's memory; /skills takes 32 MiB of it, what the
+	// guest needs for itself 4, and /dev/shm at least 1.
+	if used := l.Sandbox.Workspace + l.Sandbox.Tmp; used+37*MiB > l.Sandbox.Memory*2/3 {
+		c.problem("sandbox.workspace", fmt.Sprintf("sandbox.workspace and sandbox.tmp take %s of %s memory", used, l.Sandbox.Memory), "they count to sandbox.memory: keep them, with 37MiB for skills and the sandbox itself, at most two thirds of it")
 	}
 }
 

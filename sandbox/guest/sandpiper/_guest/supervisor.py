@@ -225,6 +225,7 @@ class Supervisor:
         frames.send(1, frames.FINISHED, head, tail)
         if succeeded and before:
             self._signal(before, signal.SIGKILL)  # not sooner: to give back its memory takes a while
+        running.forget_source()
 
     def _adopt(self, pid, heir):
         self._drop_channel()
