@@ -159,6 +159,7 @@ func (a *app) pages() (http.Handler, error) {
 	return web.New(web.Options{
 		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.log,
 		Changed: a.orchestrator.Changed, Schedules: a.scheduleRows, Skills: a.skillRows, Health: a.healthRows,
+		Paused: a.orchestrator.Paused, Pause: a.pause,
 		Describe: describeStep, Plan: agent.Plan, Audit: a.auditView, Viewed: a.orchestrator.Viewed,
 		Token: a.loaded.Secrets.WebToken.Reveal(), ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
 		OpenOnLoopback: loopback && !a.loaded.Secrets.GitHubWebhook.Set(),

@@ -43,6 +43,10 @@ type Options struct {
 	Skills    func() []SkillRow
 	// Health tells how each part of the process is.
 	Health func(ctx context.Context) []HealthRow
+	// Paused tells whether new requests are refused, and Pause makes it so or
+	// not; nil leaves the button out. The operator and admins have it.
+	Paused func() bool
+	Pause  func(on bool)
 
 	// Token opens the pages to whoever presents it; see Access.
 	Token string

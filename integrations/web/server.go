@@ -60,6 +60,7 @@ func New(options Options) (*Server, error) {
 	mux.HandleFunc("GET /schedules", s.schedules)
 	mux.HandleFunc("GET /skills", s.skills)
 	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("POST /health/{verb}", s.pause)
 	s.handler = s.guard(mux)
 	return s, nil
 }
@@ -164,11 +165,38 @@ func (s *Server) skills(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
-	var rows []HealthRow
+	var body healthBody
 	if s.opts.Health != nil {
-		rows = s.opts.Health(r.Context())
+		body.Rows = s.opts.Health(r.Context())
 	}
-	s.render(w, r, http.StatusOK, "health", page{Title: "Health", Active: "health", Body: rows})
+	if s.opts.Pause != nil {
+		body.Paused, body.MayPause = s.opts.Paused(), s.operates(r.Context(), viewerOf(r.Context()))
+	}
+	s.render(w, r, http.StatusOK, "health", page{Title: "Health", Active: "health", Body: body})
+}
+
+type healthBody struct {
+	Rows             []HealthRow
+	Paused, MayPause bool
+}
+
+// operates reports whether v may do what concerns everybody.
+func (s *Server) operates(ctx context.Context, v viewer) bool {
+	return v.operator || s.opts.Policy.Decide(ctx, bot.Event{Origin: bot.Origin{Adapter: "web", Place: "web"}, Actor: v.actor}, bot.MayAdmin).Allowed
+}
+
+// pause handles the button of the page of health.
+func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
+	verb := r.PathValue("verb")
+	switch {
+	case s.opts.Pause == nil || verb != "pause" && verb != "resume":
+		s.fail(w, r, http.StatusNotFound, "There is no such action.", "")
+	case !s.operates(r.Context(), viewerOf(r.Context())):
+		s.fail(w, r, http.StatusForbidden, "Only whoever runs this bot may do that.", "Ask an admin.")
+	default:
+		s.opts.Pause(verb == "pause")
+		http.Redirect(w, r, "/health", http.StatusSeeOther)
+	}
 }
 
 // visible returns a task that the viewer of r may see whole, or answers.
