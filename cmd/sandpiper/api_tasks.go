@@ -47,6 +47,7 @@ type shownTask struct {
 func (a *app) registerTasks(s *control.Server) {
 	control.Handle(s, "tasks/list", a.listTasks)
 	control.Handle(s, "tasks/show", a.showTask)
+	control.Handle(s, "tasks/costs", a.costs)
 	control.Handle(s, "task/retry", a.retry)
 	control.Handle(s, "task/save", a.saveTask)
 }

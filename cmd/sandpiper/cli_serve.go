@@ -94,6 +94,14 @@ func (a *app) serve(ctx context.Context) error {
 		listener.Close()
 		return err
 	}
+	costs, err := a.openCosts()
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	if costs != nil {
+		a.life.Go(ctx, "costs", costs)
+	}
 	a.life.Go(ctx, "listener", func(ctx context.Context) error { return a.serveHTTP(ctx, listener) })
 	a.life.Go(ctx, "sandbox keeper", a.keepSandbox)
 	for _, source := range a.sources {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 )
@@ -25,7 +26,9 @@ type tasksCmd struct {
 type tasksListCmd struct {
 	State string `placeholder:"STATE" help:"Only tasks in this state."`
 	Limit int    `default:"50" help:"At most this many."`
-	Cost  bool   `help:"Add up what they cost."`
+	Cost  bool   `help:"Add up what they cost instead."`
+	By    string `enum:",actor,channel,skill,day" default:"" placeholder:"WHAT" help:"With --cost: a total for each actor, channel, skill or day."`
+	Since string `placeholder:"TIME" help:"With --cost: only tasks since then: 2026-11-01, or an age as 30d."`
 	JSON  bool   `name:"json" help:"Print one JSON value."`
 }
 
@@ -34,6 +37,9 @@ func (c *tasksListCmd) Run(e *env) error {
 	loaded, err := e.config()
 	if err != nil {
 		return err
+	}
+	if c.Cost || c.By != "" {
+		return c.costs(e, loaded)
 	}
 	return e.withSettled(loaded, func(ctx context.Context, client *control.Client) error {
 		list, err := control.Call[[]listedTask](ctx, client, "tasks/list", tasksQuery{State: bot.TaskState(c.State), Limit: c.Limit})
@@ -44,18 +50,33 @@ func (c *tasksListCmd) Run(e *env) error {
 			return e.printJSON(list)
 		}
 		table := term.Table{Header: []string{"TASK", "STATE", "ORIGIN", "ACTOR", "CREATED", "COST", "TITLE"}}
-		total := 0.0
 		for _, t := range list {
-			total += t.CostUSD
 			table.Add(t.Task, string(t.State), t.Origin, t.Actor, localTime(t.Created), fmt.Sprintf("$%.3f", t.CostUSD), t.Title)
 		}
-		if err := table.Write(e.out); err != nil {
+		return table.Write(e.out)
+	})
+}
+
+// costs adds up what tasks cost.
+func (c *tasksListCmd) costs(e *env, loaded *config.Loaded) error {
+	since, err := sinceTime(c.Since, time.Now())
+	if err != nil {
+		return err
+	}
+	return e.withSettled(loaded, func(ctx context.Context, client *control.Client) error {
+		report, err := control.Call[costReport](ctx, client, "tasks/costs", costsQuery{Since: since, By: c.By})
+		if err != nil {
 			return err
 		}
-		if c.Cost {
-			return e.print("%d tasks, $%.2f\n", len(list), total)
+		if c.JSON {
+			return e.printJSON(report)
 		}
-		return nil
+		table := term.Table{Header: []string{strings.ToUpper(orElse(c.By, "all")), "TASKS", "TURNS", "TOKENS IN", "OUT", "SANDBOX", "COST"}}
+		for _, row := range append(report.Rows, report.Total) {
+			table.Add(row.Key, fmt.Sprint(row.Tasks), fmt.Sprint(row.Turns), fmt.Sprint(row.InputTokens), fmt.Sprint(row.OutputTokens),
+				fmt.Sprintf("%.0f s", row.SandboxSeconds), fmt.Sprintf("$%.3f", row.CostUSD))
+		}
+		return table.Write(e.out)
 	})
 }
 

@@ -23,6 +23,7 @@ type Config struct {
 	Fetch     Fetch     `yaml:"fetch"`
 	Policies  []Policy  `yaml:"policies"`
 	Schedules Schedules `yaml:"schedules"`
+	Costs     Costs     `yaml:"costs"`
 	Skills    Skills    `yaml:"skills"`
 	Retention Retention `yaml:"retention"`
 	Audit     Audit     `yaml:"audit"`
@@ -194,6 +195,13 @@ type Schedule struct {
 	Overlap string   `yaml:"overlap"` // skip, queue
 }
 
+// Costs is the weekly message about costs.
+type Costs struct {
+	To   []string `yaml:"to"` // destinations; empty: nobody is told
+	When string   `yaml:"when"`
+	Zone string   `yaml:"zone"`
+}
+
 // Skills names further folders of skills.
 type Skills struct {
 	Folders []string `yaml:"folders"`
@@ -247,6 +255,7 @@ func Defaults() *Config {
 			Handle: "sandpiper", MinPermission: "write", Outsiders: "silent", Catchup: Duration(6 * time.Hour),
 			Artifacts: GitHubArtifacts{Branch: "sandpiper-artifacts"},
 		},
+		Costs:     Costs{To: []string{}, When: "0 9 * * MON", Zone: LocalZone()},
 		Schedules: Schedules{MinInterval: Duration(15 * time.Minute), PerOwner: 20},
 		Retention: Retention{Tasks: 90 * Day, Blobs: 30 * Day, Audit: 400 * Day},
 	}
