@@ -40,7 +40,7 @@ func (a *app) openGitHub() error {
 		Artifacts:  github.Artifacts{Branch: set.Artifacts.Branch, Repository: set.Artifacts.Repository, Keep: a.loaded.Retention.Tasks.Std()},
 		Limits:     github.Limits{Input: int64(a.loaded.Limits.Input)},
 		AllowHosts: a.loaded.Fetch.AllowHosts, MarkerKey: a.identity.marker,
-		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.log,
+		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.part(github.Name),
 	})
 	if err != nil {
 		return &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "see the set-up page for GitHub in deploy/docs", Kind: github.Name, Err: err}
@@ -67,7 +67,7 @@ func (a *app) openSlack() error {
 		Guests: set.Guests, External: set.External, Catchup: set.Catchup.Std(), MaxInput: int64(a.loaded.Limits.Input),
 		Secret: a.identity.marker, Records: a.store, Blobs: a.blobs, Command: commandIn, TaskURL: a.taskURL,
 		Seen:     func() { a.gauges.saw(slack.Name) },
-		DailyUSD: a.loaded.Budgets.ActorDailyUSD, DailyTokens: a.loaded.Budgets.ActorDailyTokens, Logger: a.log,
+		DailyUSD: a.loaded.Budgets.ActorDailyUSD, DailyTokens: a.loaded.Budgets.ActorDailyTokens, Logger: a.part(slack.Name),
 	})
 	if err != nil {
 		return &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "see the set-up page for Slack in deploy/docs", Kind: slack.Name, Err: err}

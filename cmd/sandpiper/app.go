@@ -19,6 +19,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/lifecycle"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/logs"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
@@ -42,6 +43,7 @@ const stopBound = 45 * time.Second
 // straight line.
 type app struct {
 	loaded       *config.Loaded
+	struck       *logs.Secrets // what the log strikes out
 	log          *slog.Logger
 	life         *lifecycle.Lifecycle
 	store        *boltstore.Store
@@ -76,14 +78,15 @@ type app struct {
 type startOptions struct {
 	serve bool // keeps sessions ready and runs the sources of events
 	// clock is when schedules are due; nil takes the system's.
-	clock bot.Clock
+	clock  bot.Clock
+	struck *logs.Secrets
 }
 
 // start opens the data folder and starts the parts that every first process
 // has. It fails with boltstore.ErrInUse where another process has the folder.
 // What was started is stopped again when a later part fails.
 func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options startOptions) (_ *app, err error) {
-	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve, gauges: newGauges(), time: options.clock}
+	a := &app{loaded: loaded, log: log, life: lifecycle.New(log), webhooks: map[string]http.Handler{}, since: time.Now(), serves: options.serve, struck: options.struck, gauges: newGauges(), time: options.clock}
 	if a.time == nil {
 		a.time = systemClock{}
 	}
@@ -139,13 +142,13 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 		return err
 	}
 	a.boxes = newBoxes(boxesOptions{
-		loaded: a.loaded, owner: a.identity.owner, records: a.store, log: a.log, point: point, warm: a.serves,
+		loaded: a.loaded, owner: a.identity.owner, records: a.store, log: a.part("sandbox"), point: point, warm: a.serves,
 	})
 	a.life.Defer("sandbox", a.boxes.Close)
 	if err := a.boxes.Sweep(ctx); err != nil {
 		return err
 	}
-	model, err := openModel(a.loaded, a.log)
+	model, err := openModel(a.loaded, a.part("model"))
 	if err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 		Sandbox: measuredSandbox{a.boxes, a.gauges}, Skills: a.catalogue, Reports: a.reports, Model: model, Values: agent.Values(a.loaded.Model.Values),
 		Budgets: a.loaded.Budgets.Bot(),
 		Limits:  agent.Limits{Artifacts: a.loaded.Limits.Artifacts, ArtifactSize: int64(a.loaded.Limits.Artifact)},
-		Log:     a.log, Point: point,
+		Log:     a.part("agent"), Point: point,
 	}); err != nil {
 		return err
 	}
@@ -222,7 +225,7 @@ func (a *app) openCore(point func(string)) (err error) {
 		Budgets:   a.loaded.Budgets.Bot(),
 		Limits:    bot.Limits{WaitingPerActor: a.loaded.Limits.WaitingPerActor, Input: int64(a.loaded.Limits.Input), Inputs: a.loaded.Limits.Inputs},
 		Retention: bot.Retention{Tasks: a.loaded.Retention.Tasks.Std(), Blobs: a.loaded.Retention.Blobs.Std(), Audit: a.loaded.Retention.Audit.Std()},
-		Logger:    a.log, Point: point,
+		Logger:    a.part("core"), Point: point,
 	}); err != nil {
 		return err
 	}
@@ -231,6 +234,9 @@ func (a *app) openCore(point func(string)) (err error) {
 	}
 	return a.openSchedules()
 }
+
+// part is the logger of one part of the process.
+func (a *app) part(name string) *slog.Logger { return a.log.With(logs.PartKey, name) }
 
 // stop ends everything in the reverse order of its start.
 func (a *app) stop(ctx context.Context) error { return a.life.Stop(ctx, stopBound) }

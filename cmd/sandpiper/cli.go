@@ -62,6 +62,8 @@ type env struct {
 	streams
 	args *cli
 	ctx  func() context.Context // ends at the first Ctrl-C
+	// struck is what the log strikes out; SIGHUP may change it.
+	struck *logs.Secrets
 }
 
 // run parses args, runs the command and tells its error; it returns the exit
@@ -146,7 +148,8 @@ func (e *env) logger(loaded *config.Loaded, least slog.Level) (*slog.Logger, err
 	if loaded.Origin("log.level") == "default" {
 		level = least.String()
 	}
-	return logs.New(logs.Options{Level: level, Format: loaded.Log.Format, To: e.err, Secrets: loaded.Secrets.Values()})
+	e.struck = logs.NewSecrets(loaded.Secrets.Values())
+	return logs.New(logs.Options{Level: level, Levels: loaded.Log.Levels, Format: loaded.Log.Format, To: e.err, Secrets: e.struck})
 }
 
 // printJSON writes one JSON value.

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,7 +52,7 @@ func (c *serveCmd) Run(e *env) error {
 // is waited for; another serve is an error.
 func (e *env) first(ctx context.Context, loaded *config.Loaded, log *slog.Logger) (*app, error) {
 	for told := false; ; {
-		a, err := start(ctx, loaded, log, startOptions{serve: true})
+		a, err := start(ctx, loaded, log, startOptions{serve: true, struck: e.struck})
 		if !errors.Is(err, boltstore.ErrInUse) {
 			return a, explain(err, loaded)
 		}
@@ -110,6 +112,7 @@ func (a *app) serve(ctx context.Context) error {
 		})
 	}
 	a.life.Go(ctx, "signals", a.signals)
+	a.life.Go(ctx, "watchdog", a.watchdog)
 	a.log.Info("serving", "listen", listener.Addr().String(), "data_dir", a.loaded.DataDir, "version", version, "took", time.Since(a.since).Round(time.Millisecond))
 	notify(a.log, daemon.SdNotifyReady)
 	select {
@@ -181,22 +184,86 @@ func (a *app) pause(on bool) {
 	a.log.Info("taking new requests again")
 }
 
-// reload reads again what can be: the skills' folders and the secrets' files.
-// The audit file is opened anew.
+// reload reads again what can be, and says what took effect and what did not.
 func (a *app) reload() {
-	a.reopenAudit()
+	notify(a.log, daemon.SdNotifyReloading)
+	defer notify(a.log, daemon.SdNotifyReady)
 	if err := a.catalogue.Reload(); err != nil {
 		a.log.Error("skills are not reloaded; the earlier ones stay", "error", err)
 	} else {
-		a.log.Info("skills are reloaded")
+		a.log.Info("skills are reloaded", "skills", len(a.catalogue.List()))
 	}
 	secrets, err := a.loaded.ReloadSecrets()
 	if err != nil {
 		a.log.Error("secrets are not reloaded; the earlier ones stay", "error", err)
 		return
 	}
+	if a.struck != nil { // before anything can say the new ones
+		a.struck.Set(append(a.secrets.Load().Values(), secrets.Values()...))
+	}
+	changed := a.secrets.Load().Changed(secrets)
 	a.secrets.Store(&secrets)
-	a.log.Info("secrets are reloaded; other settings need a restart")
+	effective := []string{"SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_PREVIOUS", "GITHUB_TOKEN"}
+	var now, later []string
+	for _, name := range changed {
+		if slices.Contains(effective, name) {
+			now = append(now, name)
+		} else {
+			later = append(later, name)
+		}
+	}
+	a.log.Info("secrets are reloaded", "changed", strings.Join(now, " "))
+	later = append(later, a.pending()...)
+	if len(later) > 0 {
+		a.log.Warn("these have changed and take effect at the next start", "settings", strings.Join(later, " "))
+	}
+}
+
+// pending names the settings of the file that are not those in force.
+func (a *app) pending() []string {
+	fresh, err := a.loaded.Again()
+	if err != nil {
+		a.log.Error("the configuration as it is now could not be started with", "error", err)
+		return nil
+	}
+	before := map[string]string{}
+	for _, entry := range a.loaded.Entries() {
+		before[entry.Key] = fmt.Sprint(entry.Value)
+	}
+	var changed []string
+	for _, entry := range fresh.Entries() {
+		if before[entry.Key] != fmt.Sprint(entry.Value) {
+			changed = append(changed, entry.Key)
+		}
+	}
+	return changed
+}
+
+// watchdog tells the service manager that the process is alive, for as long as
+// its store answers. One that hangs is restarted; one that cannot commit is
+// not, for that would mend nothing.
+func (a *app) watchdog(ctx context.Context) error {
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return fmt.Errorf("read watchdog: %w", err)
+	}
+	if every == 0 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	tick := time.NewTicker(every / 3)
+	defer tick.Stop()
+	for {
+		if err := a.orchestrator.Healthy(ctx); err != nil && ctx.Err() == nil {
+			a.log.Error("unhealthy: the store cannot commit", "error", err)
+		}
+		notify(a.log, daemon.SdNotifyWatchdog)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // notify tells the service manager, where there is one.

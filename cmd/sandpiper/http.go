@@ -49,7 +49,7 @@ func (a *app) serveHTTP(ctx context.Context, listener net.Listener) error {
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.part("http").Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	served := make(chan error, 1)
@@ -157,7 +157,7 @@ func (a *app) pages() (http.Handler, error) {
 		loopback = addr.IsLoopback()
 	}
 	return web.New(web.Options{
-		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.log,
+		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.part("web"),
 		Changed: a.orchestrator.Changed, Schedules: a.scheduleRows, Skills: a.skillRows, Health: a.healthRows,
 		Paused: a.orchestrator.Paused, Pause: a.pause,
 		Describe: describeStep, Plan: agent.Plan, Audit: a.auditView, Viewed: a.orchestrator.Viewed,

@@ -35,7 +35,7 @@ func (n notifier) Notify(ctx context.Context, key string, to bot.Origin, message
 func (a *app) openSchedules() error {
 	clock, err := schedules.NewClock(schedules.ClockOptions{
 		Book: schedules.NewBook(a.store), Tasks: a.orchestrator, Policy: a.policy,
-		Notify: notifier{a.orchestrator}, Time: a.time, Log: a.log,
+		Notify: notifier{a.orchestrator}, Time: a.time, Log: a.part("schedules"),
 	})
 	if err != nil {
 		return err

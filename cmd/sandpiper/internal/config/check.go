@@ -19,6 +19,12 @@ import (
 func check(l *Loaded) []Problem {
 	c := &checker{l: l}
 	c.oneOf("log.level", l.Log.Level, "debug", "info", "warn", "error")
+	for part, level := range l.Log.Levels {
+		c.oneOf("log.levels."+part, level, "debug", "info", "warn", "error")
+		if !slices.Contains(LogParts(), part) {
+			c.problem("log.levels", fmt.Sprintf("log.levels: %q is no part", part), "one of "+strings.Join(LogParts(), ", "))
+		}
+	}
 	c.oneOf("log.format", l.Log.Format, "auto", "text", "json")
 	c.oneOf("model.values", l.Model.Values, "full", "masked", "none")
 	c.oneOf("github.outsiders", l.GitHub.Outsiders, "silent", "reply")

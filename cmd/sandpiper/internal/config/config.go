@@ -42,10 +42,17 @@ type Web struct {
 	TrustedProxies []string `yaml:"trusted_proxies"` // addresses or CIDR ranges
 }
 
+// LogParts are the parts that may have a level of their own.
+func LogParts() []string {
+	return []string{"agent", "core", "github", "http", "model", "sandbox", "schedules", "slack", "web"}
+}
+
 // Log says what is logged and how.
 type Log struct {
-	Level  string `yaml:"level"`  // debug, info, warn, error
-	Format string `yaml:"format"` // auto, text, json
+	Level string `yaml:"level"` // debug, info, warn, error
+	// Levels are those of parts that log at another level; see LogParts.
+	Levels map[string]string `yaml:"levels"`
+	Format string            `yaml:"format"` // auto, text, json
 }
 
 // Model is the language model and what it may see.
@@ -236,7 +243,7 @@ type Addresses struct {
 func Defaults() *Config {
 	return &Config{
 		Listen: "127.0.0.1:8080",
-		Log:    Log{Level: "info", Format: "auto"},
+		Log:    Log{Level: "info", Levels: map[string]string{}, Format: "auto"},
 		Model:  Model{TurnTimeout: Duration(3 * time.Minute), Concurrency: 8, Values: "full"},
 		Budgets: Budgets{
 			Turns: 40, Tokens: 400_000, USD: 2,

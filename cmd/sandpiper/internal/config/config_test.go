@@ -35,7 +35,7 @@ func TestLoadReportsEveryProblemWithItsLine(t *testing.T) {
 	}{
 		"unknown key with a near one":  {"sandbox:\n  memroy: 1GiB\n", []string{`:2: unknown key "sandbox.memroy" (did you mean "sandbox.memory"?)`}},
 		"unknown section":              {"listen: 127.0.0.1:1\nslak:\n  guests: true\n", []string{`:2: unknown key "slak" (did you mean "slack"?)`}},
-		"unknown key with none near":   {"log:\n  destination_folder: x\n", []string{`:2: unknown key "log.destination_folder" (known here: format, level)`}},
+		"unknown key with none near":   {"log:\n  destination_folder: x\n", []string{`:2: unknown key "log.destination_folder" (known here: format, level, levels)`}},
 		"secret in the file":           {"slack:\n  bot_token: xoxb-1\n", []string{"secrets come from the environment"}},
 		"no size":                      {"limits:\n  input: lots\n", []string{`:2: limits.input: "lots" is no size`}},
 		"no duration":                  {"retention: {tasks: 90 moons}\n", []string{`:1: retention.tasks: "90 moons" is no duration`}},

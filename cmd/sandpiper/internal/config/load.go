@@ -91,6 +91,15 @@ func (l *Loaded) ReloadSecrets() (Secrets, error) {
 	return fresh, nil
 }
 
+// Again loads file and environment as they are now.
+func (l *Loaded) Again() (*Loaded, error) {
+	options := l.options
+	if options.Path == "" {
+		options.Path = l.File
+	}
+	return Load(options)
+}
+
 // Socket is the control socket's place beside the database.
 func (l *Loaded) Socket() string { return filepath.Join(l.DataDir, "sandpiper.sock") }
 

@@ -59,6 +59,17 @@ func (s Secrets) Values() []string {
 	return out
 }
 
+// Changed names the variables whose values differ in fresh.
+func (s Secrets) Changed(fresh Secrets) (names []string) {
+	after := secretVariables(&fresh)
+	for i, v := range secretVariables(&s) {
+		if *v.into != *after[i].into {
+			names = append(names, v.name)
+		}
+	}
+	return names
+}
+
 // SecretFiles are the files that secrets are read from.
 func (l *Loaded) SecretFiles() (paths []string) {
 	for _, v := range secretVariables(&Secrets{}) {
