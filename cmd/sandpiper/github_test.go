@@ -49,6 +49,11 @@ total.plot.bar()
 plt.savefig("out/revenue.png")
 total.to_csv("out/revenue.csv")`}),
 		modeltest.Do("finish", map[string]any{"message": "North brought **91.5** and South **134**, @octocat. Fixes #1 ![x](https://evil.example/leak)", "files": []string{"out/revenue.png", "out/revenue.csv"}}),
+	}}, {Match: "take your time", Turns: []modeltest.Turn{
+		modeltest.Do("execute_code", map[string]any{"language": "python", "code": "import time\ntime.sleep(100)"}),
+		modeltest.Do("finish", map[string]any{"message": "At last."}),
+	}}, {Match: "say it in code", Turns: []modeltest.Turn{
+		modeltest.Do("finish", map[string]any{"message": "It is\n\n```text\nnever closed"}),
 	}}}}
 }
 
