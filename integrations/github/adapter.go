@@ -196,6 +196,9 @@ func (a *Adapter) login(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.unknown = err
+	if wrong, ok := errors.AsType[*IdentityError](err); ok {
+		a.unknown = wrong // it says all
+	}
 	if err == nil {
 		a.self = self
 	}

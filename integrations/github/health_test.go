@@ -24,7 +24,7 @@ func TestRevoked(t *testing.T) {
 			if start {
 				w.hub.Fault(githubtest.Fault{Kind: githubtest.Answer, Status: http.StatusUnauthorized, Times: 4})
 			}
-			l := w.start() // returns once it is ready
+			l := w.start() // it returns once it is ready
 			n := w.hub.OpenIssue(repo, "ann", "t", "b")
 			if !start {
 				w.hub.Fault(githubtest.Fault{Kind: githubtest.Answer, Status: http.StatusUnauthorized, Times: -1})
