@@ -112,7 +112,7 @@ func (l Limits) shm() int64 { return max(leastShm, min(mostShm, (l.filesShare()-
 // defaultPreload is what nearly every program about tables imports, cheapest
 // gain first. Further libraries cost more memory than they save time.
 func defaultPreload() []string {
-	return []string{"pandas", "matplotlib.pyplot", "openpyxl", "sandpiper.reader"}
+	return []string{"pandas", "matplotlib.pyplot", "openpyxl", "sandpiper.reader", "sandpiper.rehearsal"}
 }
 
 var validOwner = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
