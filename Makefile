@@ -12,7 +12,7 @@ GOLANGCI_LINT := v2.15.0
 GOFUMPT       := v0.12.0
 GOVULNCHECK   := v1.9.0
 
-.PHONY: help build images demo demo-slack test intake check bench crash soak image gvisor gallery pages tools fuzz clean
+.PHONY: help build images compose demo demo-slack test intake check bench crash soak image gvisor gallery pages tools fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ images: image ## build the images of deploy/compose.yaml: the bot and an engine 
 	cp /etc/ssl/certs/ca-certificates.crt bin/
 	docker build -f deploy/bot/Dockerfile -t sandpiper .
 	docker build --network host -f deploy/engine/Dockerfile -t sandpiper-engine .
+
+compose: ## show deploy/compose.yaml at work: a task and the probes in the engine beside the bot
+	.ci/compose
 
 demo: image ## turn deploy/demo/sales.csv into a report in out/
 	$(BIN) run "Weekly sales report: revenue by region and week, and what stands out" deploy/demo/sales.csv
