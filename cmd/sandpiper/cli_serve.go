@@ -185,9 +185,11 @@ func (a *app) pause(on bool) {
 }
 
 // reload reads again what can be, and says what took effect and what did not.
+// The audit file is opened anew.
 func (a *app) reload() {
 	notify(a.log, daemon.SdNotifyReloading)
 	defer notify(a.log, daemon.SdNotifyReady)
+	a.reopenAudit()
 	if err := a.catalogue.Reload(); err != nil {
 		a.log.Error("skills are not reloaded; the earlier ones stay", "error", err)
 	} else {
