@@ -67,6 +67,9 @@ func (in *inbox) interaction(ctx context.Context, raw json.RawMessage) (any, err
 	if cb.Type == slack.InteractionTypeMessageAction && cb.CallbackID == shortcut {
 		return nil, in.analyse(ctx, cb)
 	}
+	if cb.Type == slack.InteractionTypeViewSubmission {
+		return in.submitted(ctx, cb)
+	}
 	if cb.Type != slack.InteractionTypeBlockActions || len(cb.ActionCallback.BlockActions) == 0 {
 		return nil, nil
 	}
@@ -95,6 +98,8 @@ func (in *inbox) pressed(ctx context.Context, cb slack.InteractionCallback, acti
 		return in.pressCommand(ctx, cb, action, bot.Command{Name: "retry", Task: p.Task})
 	case action.ActionID == actionCode:
 		in.showCode(ctx, cb, p)
+	case action.ActionID == actionSave, action.ActionID == actionSchedule:
+		in.openReports(ctx, cb, action.ActionID, p)
 	case action.ActionID == actionRun, action.ActionID == actionEdited:
 		return in.runNow(ctx, cb, action.ActionID, p)
 	case strings.HasPrefix(action.ActionID, actionChoice):

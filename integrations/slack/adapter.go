@@ -101,13 +101,14 @@ type Adapter struct {
 	// asking is held while Slack is asked who we are.
 	asking sync.Mutex
 
-	mu     sync.Mutex // guards what follows
-	client *slack.Client
-	tokens Tokens // that client has
-	unfit  Tokens // were told of already
-	tasks  Tasks
-	self   identity
-	state  error // why we are not connected; nil while we are
+	mu         sync.Mutex // guards what follows
+	client     *slack.Client
+	tokens     Tokens // that client has
+	unfit      Tokens // were told of already
+	tasks      Tasks
+	scheduling Scheduling // nil where no schedules are offered
+	self       identity
+	state      error // why we are not connected; nil while we are
 	// edited is when each progress message was last edited, by its ts; by a
 	// task's id, when posting its first one was tried.
 	edited map[string]time.Time

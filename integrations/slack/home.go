@@ -20,14 +20,14 @@ func (a *Adapter) publishHome(ctx context.Context, user, team string) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := a.api().PublishViewContext(ctx, slack.PublishViewContextRequest{UserID: user, View: slack.HomeTabViewRequest{
-		Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: a.homeBlocks(ctx, a.actor(team, user).ID)},
+		Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: a.homeBlocks(ctx, a.actor(team, user))},
 	}})
 	if err != nil {
 		a.log.Info("the App Home was not shown", "error", explain(err))
 	}
 }
 
-func (a *Adapter) homeBlocks(ctx context.Context, actor string) []slack.Block {
+func (a *Adapter) homeBlocks(ctx context.Context, actor bot.Actor) []slack.Block {
 	section := func(text string) slack.Block {
 		return slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, text, false, false), nil, nil)
 	}
@@ -45,7 +45,7 @@ func (a *Adapter) homeBlocks(ctx context.Context, actor string) []slack.Block {
 	}
 	now := a.clock.Now()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, now.Location())
-	all, err := tasks.Tasks(ctx, bot.TaskQuery{Actor: actor, Adapter: Name, Since: month, Limit: 1_000})
+	all, err := tasks.Tasks(ctx, bot.TaskQuery{Actor: actor.ID, Adapter: Name, Since: month, Limit: 1_000})
 	if err != nil {
 		a.log.Warn("the App Home has no tasks", "error", err)
 		return append(blocks, section("_Your tasks cannot be shown at the moment._"))
@@ -54,6 +54,12 @@ func (a *Adapter) homeBlocks(ctx context.Context, actor string) []slack.Block {
 	if len(running) > 0 {
 		blocks = append(blocks, header("Running"))
 		for _, line := range running {
+			blocks = append(blocks, section(line))
+		}
+	}
+	if lines := a.homeSchedules(ctx, actor); len(lines) > 0 {
+		blocks = append(blocks, header("Schedules"))
+		for _, line := range lines {
 			blocks = append(blocks, section(line))
 		}
 	}

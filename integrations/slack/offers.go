@@ -64,6 +64,7 @@ func (a *Adapter) below(ctx context.Context, d bot.Delivery) []slack.Block {
 			elements = append(elements, e)
 		}
 	}
+	elements = append(elements, a.offerReports(t, steps)...)
 	if len(elements) == 0 {
 		return nil
 	}

@@ -110,6 +110,10 @@ type View struct {
 	Title      string
 	Blocks     json.RawMessage
 	Metadata   string
+	// Errors are what the bot said of fields, by their labels.
+	Errors map[string]string
+	// Trouble is why Slack could not show the bot's answer to a submission.
+	Trouble string
 }
 
 // wire is m as the Web API and events show it. The caller holds mu.
