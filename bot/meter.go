@@ -27,6 +27,11 @@ type meter struct {
 	clock   Clock
 }
 
+// Meter guards what is spent for an actor outside of any task.
+func (o *Orchestrator) Meter(actor string) Meter {
+	return &taskMeter{meter: o.meter, actor: actor, budgets: o.opts.Budgets}
+}
+
 // taskMeter implements Meter for one task.
 type taskMeter struct {
 	meter   *meter
