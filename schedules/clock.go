@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -236,7 +237,7 @@ func (c *Clock) event(s Schedule, due time.Time) bot.Event {
 		Origin:     origin,
 		Actor:      s.Owner,
 		Text:       s.Request,
-		Inputs:     s.Inputs,
+		Inputs:     slices.Clone(s.Inputs),
 		Also:       s.To[1:],
 		Options:    bot.Options{Skill: s.Skill, Schedule: s.Name, KnownFailure: s.Failure},
 		NeedsRight: s.From == FromChat,

@@ -29,8 +29,9 @@ type Resolver interface {
 	Zone(ctx context.Context, event bot.Event) string
 }
 
-// Interpreter reads words about time that the rules could not, by a model.
-type Interpreter func(ctx context.Context, text string) (Phrase, error)
+// Interpreter reads words about time that the rules could not, by a model that
+// is paid for the actor.
+type Interpreter func(ctx context.Context, actor, text string) (Phrase, error)
 
 // CommandsOptions are what Commands need.
 type CommandsOptions struct {
@@ -96,13 +97,7 @@ func (c Commands) Propose(ctx context.Context, event bot.Event) (Schedule, error
 		return Schedule{}, user("for instance `schedule every Monday at 9 weekly sales report from data/sales.csv to #reports`",
 			"What should be scheduled, and when?")
 	}
-	phrase, err := Understand(text)
-	var ask *AskBackError
-	if errors.As(err, &ask) && c.Interpret != nil {
-		if by, mErr := c.Interpret(ctx, text); mErr == nil {
-			phrase, err = by, nil
-		}
-	}
+	phrase, err := c.understand(ctx, event.Actor.ID, text)
 	if err != nil {
 		return Schedule{}, err
 	}
@@ -214,7 +209,7 @@ func (c Commands) schedules(ctx context.Context, event bot.Event) (string, error
 		return c.list(ctx, event)
 	}
 	if len(words) != 2 {
-		return "", user("`schedules`, `schedules next|pause|resume|run|remove|confirm NAME`", "I did not understand %q.", event.Command.Args)
+		return "", user("`schedules`, `schedules next|pause|resume|run|try|remove|confirm NAME`", "I did not understand %q.", event.Command.Args)
 	}
 	s, err := c.mine(ctx, event, words[1])
 	if err != nil {
@@ -231,7 +226,7 @@ func (c Commands) act(ctx context.Context, event bot.Event, verb string, s Sched
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("**%s** is on; next on %s.", s.Name, c.shownTime(s, s.Next)), nil
+		return c.isOn(s), nil
 	case "next":
 		line, err := ParseLine(s.Cron, s.Zone)
 		if err != nil {
@@ -247,10 +242,13 @@ func (c Commands) act(ctx context.Context, event bot.Event, verb string, s Sched
 	case "remove":
 		return fmt.Sprintf("**%s** is removed.", s.Name), c.Service.Remove(ctx, s.Name)
 	case "run":
-		_, err := c.Service.RunNow(ctx, c.Intake, s.Name)
+		_, err := c.Service.RunNow(ctx, c.Intake, s.Name, nil)
 		return fmt.Sprintf("**%s** runs now.", s.Name), err
+	case "try":
+		_, err := c.Service.RunNow(ctx, c.Intake, s.Name, &event.Origin)
+		return fmt.Sprintf("**%s** runs now, and answers here alone.", s.Name), err
 	}
-	return "", user("`schedules next|pause|resume|run|remove|confirm NAME`", "I did not understand %q.", verb)
+	return "", user("`schedules next|pause|resume|run|try|remove|confirm NAME`", "I did not understand %q.", verb)
 }
 
 // mine returns a schedule that the actor may change: their own, or any for
@@ -277,13 +275,7 @@ func (c Commands) list(ctx context.Context, event bot.Event) (string, error) {
 		if s.Owner.ID != event.Actor.ID && (len(s.To) == 0 || s.To[0].Place != event.Origin.Place) {
 			continue
 		}
-		state := string(s.State)
-		if s.State == Active {
-			state = "next on " + c.shownTime(s, s.Next)
-		} else if s.Why != "" {
-			state += ": " + s.Why
-		}
-		fmt.Fprintf(&b, "- **%s** `%s` (%s), %s\n", s.Name, s.Cron, s.Zone, state)
+		fmt.Fprintf(&b, "- %s\n", c.line(s))
 	}
 	if b.Len() == 0 {
 		return "No schedules here yet. For instance: `schedule every Monday at 9 weekly sales report from data/sales.csv`", nil

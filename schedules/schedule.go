@@ -81,7 +81,9 @@ type Schedule struct {
 	// Jitter spreads fires over this much time after they are due.
 	Jitter time.Duration `json:"jitter,omitempty"`
 
-	From    From      `json:"from"`
+	From From `json:"from"`
+	// Made is the key of the event that made it, so that it is made once.
+	Made    string    `json:"made,omitempty"`
 	Created time.Time `json:"created"`
 	State   State     `json:"state"`
 	// Why says why it is paused.

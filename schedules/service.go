@@ -154,8 +154,9 @@ func (v *Service) Resume(ctx context.Context, name string) (Schedule, error) {
 	return s, err
 }
 
-// RunNow runs a schedule at once, beside its clock, and returns the task.
-func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string) (string, error) {
+// RunNow runs a schedule at once, beside its clock, and returns the task. With
+// dry it is tried out: the answer goes there alone, and counts for nothing.
+func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string, dry *bot.Origin) (string, error) {
 	s, err := v.Get(ctx, name)
 	if err != nil {
 		return "", err
@@ -164,6 +165,15 @@ func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string) (s
 	event := v.clock.event(s, now)
 	event.Key = "schedule-now:" + name + ":" + now.UTC().Format(time.RFC3339Nano)
 	event.Scheduled = false // somebody waits for it
+	event.Options.KnownFailure = ""
+	for i := range event.Inputs {
+		event.Inputs[i].Fresh = false // the last file will do
+	}
+	if dry != nil {
+		conversation := event.Origin.Conversation
+		event.Origin, event.Also, event.Options.DryRun = *dry, nil, true
+		event.Origin.Conversation = conversation
+	}
 	ticket, err := intake.Submit(ctx, event)
 	if err != nil {
 		return "", fmt.Errorf("run schedule %s: %w", name, err)
@@ -172,6 +182,9 @@ func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string) (s
 		return "", &DeniedError{Reason: ticket.Refused.Message}
 	}
 	f := Fire{Due: now, At: now, Result: Ran, Why: "run by hand", Task: ticket.Task}
+	if dry != nil {
+		f.Why = "tried out by hand"
+	}
 	if _, _, err := v.book.claim(ctx, name, f); err != nil {
 		return "", err
 	}
@@ -230,3 +243,6 @@ func merge(def, old Schedule) Schedule {
 	def.Reviewed, def.Failures, def.Failure = old.Reviewed, old.Failures, old.Failure
 	return def
 }
+
+// Now is the time of the clock.
+func (v *Service) Now() time.Time { return v.clock.Time.Now() }
