@@ -64,7 +64,7 @@ func (a *app) registerSchedules(s *control.Server) {
 		if err := a.boxes.Ready(ctx); err != nil {
 			return taskRef{}, err
 		}
-		task, err := a.schedules.RunNow(ctx, a.orchestrator, in.Name)
+		task, err := a.schedules.RunNow(ctx, a.orchestrator, in.Name, nil)
 		return taskRef{Task: task}, scheduleFault(err, in.Name)
 	})
 	for name, change := range map[string]func(context.Context, string) error{

@@ -55,6 +55,7 @@ type app struct {
 	sources      []bot.Source           // run by serve alone
 	slack        *slack.Adapter         // nil where it is not configured
 	github       *github.Adapter        // likewise
+	model        agent.Model            // nil where none is configured
 	runner       *agent.Agent
 	reports      *saved.Store
 	policy       bot.Policy
@@ -148,19 +149,18 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 	if err := a.boxes.Sweep(ctx); err != nil {
 		return err
 	}
-	model, err := openModel(a.loaded, a.part("model"))
-	if err != nil {
+	if a.model, err = openModel(a.loaded, a.part("model")); err != nil {
 		return err
 	}
-	if model != nil {
-		model = measuredModel{model, a.gauges}
+	if a.model != nil {
+		a.model = measuredModel{a.model, a.gauges}
 	}
 	if a.reports, err = saved.OpenStore(savedSkills(a.loaded)); err != nil {
 		return err
 	}
 	a.life.Defer("saved reports", func(context.Context) error { return a.reports.Close() })
 	if a.runner, err = agent.New(agent.Options{
-		Sandbox: measuredSandbox{a.boxes, a.gauges}, Skills: a.catalogue, Reports: a.reports, Model: model, Values: agent.Values(a.loaded.Model.Values),
+		Sandbox: measuredSandbox{a.boxes, a.gauges}, Skills: a.catalogue, Reports: a.reports, Model: a.model, Values: agent.Values(a.loaded.Model.Values),
 		Budgets: a.loaded.Budgets.Bot(),
 		Limits:  agent.Limits{Artifacts: a.loaded.Limits.Artifacts, ArtifactSize: int64(a.loaded.Limits.Artifact)},
 		Log:     a.part("agent"), Point: point,

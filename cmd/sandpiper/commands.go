@@ -10,6 +10,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/agent/saved"
 	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 )
 
 // The chat commands of rooms other than the core. noticeCommand posts what a
@@ -47,11 +48,12 @@ func (a *app) commands() map[string]bot.CommandSpec {
 		}
 	}
 	return map[string]bot.CommandSpec{
-		noticeCommand:    {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
-		saveCommand:      {Run: a.saveInChat, Right: bot.MaySave, Help: "save NAME: keep the last answer's report, to run it again on new files"},
-		reportsCommand:   {Run: a.reportsInChat, Help: "reports: those that you may run; accept, versions, rollback, share, publish or remove one"},
-		scheduleCommand:  {Run: late(scheduleCommand), Right: bot.MaySchedule, Help: "schedule WHEN WHAT: for instance every Monday at 9 the weekly report"},
-		schedulesCommand: {Run: late(schedulesCommand), Help: "schedules: list, pause, resume, run or remove them"},
+		noticeCommand:             {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
+		saveCommand:               {Run: a.saveInChat, Right: bot.MaySave, Help: "save NAME: keep the last answer's report, to run it again on new files"},
+		reportsCommand:            {Run: a.reportsInChat, Help: "reports: those that you may run; accept, versions, rollback, share, publish or remove one"},
+		scheduleCommand:           {Run: late(scheduleCommand), Right: bot.MaySchedule, Help: "schedule WHEN WHAT: for instance every Monday at 9 the weekly report"},
+		slack.ScheduleFormCommand: {Run: late(slack.ScheduleFormCommand), Right: bot.MaySchedule},
+		schedulesCommand:          {Run: late(schedulesCommand), Help: "schedules: list, pause, resume, run or remove them"},
 	}
 }
 
@@ -61,14 +63,11 @@ func (a *app) saveInChat(ctx context.Context, event bot.Event) (string, error) {
 	if name == "" {
 		return "", &bot.TaskError{Kind: "input", Message: "Under which name?", Hint: "for instance `save weekly-sales`"}
 	}
-	tasks, err := a.orchestrator.Tasks(ctx, bot.TaskQuery{Conversation: event.Origin.Conversation, State: bot.TaskDone, Limit: 1})
+	task, err := a.toSave(ctx, event)
 	if err != nil {
 		return "", err
 	}
-	if len(tasks) == 0 {
-		return "", &bot.TaskError{Kind: "input", Message: "There is no finished answer in this conversation to save."}
-	}
-	got, err := a.save(ctx, tasks[0], name, event.Actor.ID, strings.TrimSpace(rest) == "accept")
+	got, err := a.save(ctx, task, name, event.Actor.ID, strings.TrimSpace(rest) == "accept")
 	var constants *agent.ConstantsError
 	switch {
 	case errors.As(err, &constants):
@@ -79,6 +78,27 @@ func (a *app) saveInChat(ctx context.Context, event bot.Event) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("Saved as `%s`, version %d. Run it on new files with `%s` and the files.", got.Name, got.Version, got.Name), nil
+}
+
+// toSave is the task that a save is about: the one that a button stands under,
+// or the conversation's last finished one.
+func (a *app) toSave(ctx context.Context, event bot.Event) (bot.Task, error) {
+	none := &bot.TaskError{Kind: "input", Message: "There is no finished answer in this conversation to save."}
+	if id := event.Command.Task; id != "" {
+		task, err := a.orchestrator.Task(ctx, id)
+		if errors.Is(err, bot.ErrNotFound) || err == nil && task.Event.Origin.Conversation != event.Origin.Conversation {
+			return task, none
+		}
+		return task, err
+	}
+	tasks, err := a.orchestrator.Tasks(ctx, bot.TaskQuery{Conversation: event.Origin.Conversation, State: bot.TaskDone, Limit: 1})
+	if err == nil && len(tasks) == 0 {
+		err = none
+	}
+	if err != nil {
+		return bot.Task{}, err
+	}
+	return tasks[0], nil
 }
 
 // save makes a finished task a report and lets it be found at once.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -62,9 +64,45 @@ func (a *app) linkInput(link string) (bot.InputRef, error) {
 
 // scheduleFromChat makes the commands about schedules.
 func (a *app) scheduleFromChat() map[string]bot.CommandFunc {
-	return schedules.NewCommands(schedules.CommandsOptions{
-		Service: a.schedules, Resolver: resolver{a}, Intake: a.orchestrator, Zone: config.LocalZone(),
-	})
+	c := schedules.Commands{CommandsOptions: schedules.CommandsOptions{
+		Service: a.schedules, Resolver: resolver{a}, Intake: a.orchestrator, Interpret: a.interpreter(), Zone: config.LocalZone(),
+	}}
+	commands := schedules.NewCommands(c.CommandsOptions)
+	commands[slack.ScheduleFormCommand] = func(ctx context.Context, event bot.Event) (string, error) {
+		var form slack.ScheduleForm
+		if err := json.Unmarshal([]byte(event.Command.Args), &form); err != nil {
+			return "", asked("", "That window's content cannot be read any more: please fill it in again.")
+		}
+		return c.AddForm(ctx, event, formOf(form))
+	}
+	if a.slack != nil {
+		a.slack.Schedule(scheduling{c})
+	}
+	return commands
+}
+
+// scheduling offers schedules to Slack's windows.
+type scheduling struct{ schedules.Commands }
+
+func formOf(form slack.ScheduleForm) schedules.Form {
+	to := form.To
+	if to != "" {
+		to = "#" + to
+	}
+	return schedules.Form{What: form.What, When: form.When, Zone: form.Zone, Files: form.Files, To: to}
+}
+
+// Preview implements slack.Scheduling.
+func (s scheduling) Preview(ctx context.Context, event bot.Event, form slack.ScheduleForm) (string, error) {
+	got, line, err := s.Understood(ctx, event, formOf(form))
+	var wrong *schedules.FormError
+	if errors.As(err, &wrong) {
+		return "", &slack.FieldError{Field: wrong.Field, Message: wrong.Message}
+	}
+	if err != nil {
+		return "", err
+	}
+	return got.Describe(line, s.Service.Now()), nil
 }
 
 // resolver turns what people write about schedules into places and files that

@@ -18,6 +18,7 @@ import (
 type slackHome struct {
 	*home
 	ws      *slacktest.Workspace
+	model   *modeltest.Server
 	env     []string
 	ada     string
 	channel string
@@ -49,7 +50,7 @@ func newSlackHome(t *testing.T) *slackHome {
 			t.Error(err)
 		}
 	})
-	s := &slackHome{home: h, ws: ws}
+	s := &slackHome{home: h, ws: ws, model: model}
 	s.ada = ws.AddUser(slacktest.User{Name: "Ada"})
 	s.channel = ws.AddChannel(slacktest.Channel{Name: "sales"})
 	h.write("conf.yaml", "listen: 127.0.0.1:0\nweb: {url: https://bot.example/}\nslack: {allow: {channels: ["+s.channel+"]}}\nsandbox: {pool: 0}\n")
