@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestEvidence runs the guest's readers of control groups on recorded files of
-// both versions, for a machine has one of them, and its choice among what they say.
+// TestEvidence runs the guest's readers of control groups on files in the kernel's
+// format of both versions, for a machine has one of them, and its choice among what
+// they say.
 func TestEvidence(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
