@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -149,6 +150,9 @@ func (c *Clock) handle(ctx context.Context, intake bot.Intake, s Schedule) (time
 	if d := c.Policy.Decide(ctx, c.event(s, s.Next), bot.MaySchedule); !d.Allowed {
 		return time.Time{}, c.pause(ctx, s.Name, "its owner may no longer schedule: "+d.Reason)
 	}
+	if s, err = c.resume(ctx, intake, s); err != nil {
+		return time.Time{}, err
+	}
 	p := decide(s, line, now)
 	for _, f := range p.skipped {
 		if _, _, err := c.Book.claim(ctx, s.Name, f); err != nil {
@@ -172,6 +176,24 @@ func (c *Clock) handle(ctx context.Context, intake bot.Intake, s Schedule) (time
 		return time.Time{}, err
 	}
 	return s.Next, c.Book.prune(ctx, s.Name, keepFires)
+}
+
+// resume submits the runs that were decided and, for a crash or a core that did
+// not answer, never became a task: what was decided to run is not decided anew.
+func (c *Clock) resume(ctx context.Context, intake bot.Intake, s Schedule) (Schedule, error) {
+	fires, err := c.Book.Fires(ctx, s.Name)
+	if err != nil {
+		return s, err
+	}
+	for _, f := range fires {
+		if f.Result != Ran || f.Task != "" {
+			continue
+		}
+		if s, err = c.fire(ctx, intake, s, f.Due, true); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // fire decides one due time for good, then submits it. The event's key is the
@@ -240,7 +262,7 @@ func (c *Clock) event(s Schedule, due time.Time) bot.Event {
 		Inputs:     slices.Clone(s.Inputs),
 		Also:       s.To[1:],
 		Options:    bot.Options{Skill: s.Skill, Schedule: s.Name, KnownFailure: s.Failure},
-		NeedsRight: s.From == FromChat,
+		NeedsRight: s.From == FromChat || strings.HasPrefix(s.Owner.ID, origin.Adapter+":") && origin.Adapter != FolderAdapter,
 		Scheduled:  true,
 		Received:   c.Time.Now(),
 	}

@@ -76,13 +76,25 @@ type world struct {
 	denied  string // reason every decision gives
 	crash   int    // Submit fails after storing, this many times
 	failAll bool
+	jumped  time.Duration // how far the wall clock is off
 }
 
 func newWorld() *world {
 	return &world{keys: map[string]string{}, tasks: map[string]bot.Task{}}
 }
 
-func (w *world) Now() time.Time { return time.Now() }
+func (w *world) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.jumped)
+}
+
+// jump puts the wall clock off by d: a host that slept, or whose clock was set.
+func (w *world) jump(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.jumped += d
+}
 
 func (w *world) Submit(_ context.Context, e bot.Event) (bot.Ticket, error) {
 	w.mu.Lock()

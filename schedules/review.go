@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
@@ -53,7 +54,7 @@ func (c *Clock) review(ctx context.Context, s Schedule) (Schedule, error) {
 		err = c.Notify.Notify(ctx, "schedule-recovered:"+s.Name+":"+task.ID, s.To[0],
 			fmt.Sprintf("The schedule **%s** works again.", s.Name))
 	case task.State == bot.TaskRefused && s.State == Active:
-		err = c.pause(ctx, s.Name, "its owner may no longer ask there")
+		err = c.pause(ctx, s.Name, failure)
 		s.State = Paused
 	case s.Failures >= PauseAfter && s.State == Active:
 		err = c.pause(ctx, s.Name, fmt.Sprintf("it failed %d times in a row, last with: %s", s.Failures, s.Failure))
@@ -68,7 +69,11 @@ func (c *Clock) review(ctx context.Context, s Schedule) (Schedule, error) {
 func (c *Clock) failureOf(ctx context.Context, task bot.Task) (string, error) {
 	switch {
 	case task.State == bot.TaskRefused:
-		return "its owner may no longer ask there", nil
+		why := "its owner may no longer ask there"
+		if task.Outcome != nil && task.Outcome.Message != "" {
+			why += " (" + strings.TrimRight(task.Outcome.Message, ". ") + ")"
+		}
+		return why, nil
 	case task.State == bot.TaskFailed && task.Outcome != nil && task.Outcome.Error != nil:
 		if task.Outcome.Error.Kind != "input" {
 			return task.Outcome.Error.Message, nil
