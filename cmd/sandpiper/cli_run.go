@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/oklog/ulid/v2"
 
@@ -42,6 +43,9 @@ func (c *runCmd) Run(e *env) error {
 }
 
 func (c *runCmd) run(e *env) error {
+	if strings.TrimSpace(c.Prompt) == "" && c.Skill == "" {
+		return fault.New(fault.Usage, "say in words what to do, as in: sandpiper run 'What is in this file?' sales.csv", "the request is empty")
+	}
 	loaded, err := e.config()
 	if err != nil {
 		return err
