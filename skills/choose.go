@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -45,6 +46,7 @@ type Choice struct {
 type scored struct {
 	skill   Skill
 	points  int
+	rank    int // how far down the skill names its inputs' kinds: 0 where it is made for them
 	matched []string
 	misses  string // what its inputs lack; empty when they fit
 }
@@ -54,12 +56,14 @@ type scored struct {
 //
 //	words:  comma-separated words and phrases; a * at the end of a word matches any ending, =N at the end of a phrase is its worth
 //	inputs: the kinds it takes, comma-separated, of which each input must be one (table, log, text, document, code); none: it needs no file
+//	needs:  the kinds of which at least one input must be, comma-separated
 //	min-inputs, max-inputs: how many files it needs and takes (1 and any number, 0 and any when inputs is empty)
 //
 // Each phrase found counts its worth (its number of words), and one more when it stands
 // among the first two words of the request. The skill's own name is one more
 // phrase, and counts 5 more beside the word "skill". The best one is taken when
-// it is ahead; else the person is asked.
+// it is ahead; else the person is asked, with the skills made for these kinds
+// first.
 func (c *Catalogue) Choose(request string, inputs []Input) Choice {
 	words := tokenize(request)
 	var fits, lacking []scored
@@ -75,7 +79,7 @@ func (c *Catalogue) Choose(request string, inputs []Input) Choice {
 			lacking = append(lacking, r)
 		}
 	}
-	byPoints := func(a, b scored) int { return b.points - a.points }
+	byPoints := func(a, b scored) int { return cmp.Or(b.points-a.points, a.rank-b.rank) }
 	slices.SortStableFunc(fits, byPoints)
 	slices.SortStableFunc(lacking, byPoints)
 
@@ -107,7 +111,7 @@ func (c *Catalogue) Choose(request string, inputs []Input) Choice {
 }
 
 func score(s Skill, words []string, inputs []Input) scored {
-	r := scored{skill: s, misses: lacks(s, inputs)}
+	r := scored{skill: s, misses: lacks(s, inputs), rank: rank(s, inputs)}
 	for phrase := range strings.SplitSeq(s.Metadata["words"], ",") {
 		phrase, weight, weighed := strings.Cut(strings.ToLower(phrase), "=")
 		pattern := strings.Fields(phrase)
@@ -136,6 +140,19 @@ func score(s Skill, words []string, inputs []Input) scored {
 	return r
 }
 
+// rank adds up where in the skill's list of kinds each input's kind stands.
+func rank(s Skill, inputs []Input) int {
+	takes, sum := splitList(s.Metadata["inputs"]), 0
+	if len(takes) == 0 && len(inputs) > 0 {
+		return len(inputs) // it needs no file, and has no use for these
+	}
+	for _, in := range inputs {
+		kinds := Kinds(in)
+		sum += max(slices.IndexFunc(takes, func(k string) bool { return slices.Contains(kinds, k) }), 0)
+	}
+	return sum
+}
+
 // lacks says in words why a skill cannot take these inputs; empty when it can.
 func lacks(s Skill, inputs []Input) string {
 	takes := splitList(s.Metadata["inputs"])
@@ -159,6 +176,12 @@ func lacks(s Skill, inputs []Input) string {
 		if len(takes) > 0 && !slices.ContainsFunc(Kinds(in), func(k string) bool { return slices.Contains(takes, k) }) {
 			return fmt.Sprintf("it takes %s, and %q is not one", strings.Join(takes, " or "), clip(in.Name, 60))
 		}
+	}
+	needs := splitList(s.Metadata["needs"])
+	if len(needs) > 0 && !slices.ContainsFunc(inputs, func(in Input) bool {
+		return slices.ContainsFunc(Kinds(in), func(k string) bool { return slices.Contains(needs, k) })
+	}) {
+		return fmt.Sprintf("it needs a file of %s and there is none", strings.Join(needs, " or "))
 	}
 	return ""
 }

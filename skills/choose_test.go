@@ -40,7 +40,7 @@ func TestChooseByWordsAndKinds(t *testing.T) {
 		{request: "errors?", files: "app.log", want: "logs"},
 		{request: "errors?", files: "app.log.1", want: "logs"},
 		{request: "errors?", files: "access_log", want: "logs"},
-		{request: "errors?", files: "a.csv", unsure: true, why: "\"a.csv\" is not one", first: "algorithm"},
+		{request: "errors?", files: "a.csv", unsure: true, why: "\"a.csv\" is not one", first: "chart"},
 		{request: "what changed", files: "old.csv new.csv", want: "diff"},
 		{request: "what changed", files: "old.csv", unsure: true, why: "it needs 2 files and there is 1"},
 		{request: "hello", files: "a.csv", unsure: true, why: "names nothing"},

@@ -148,9 +148,11 @@ func (l *linter) runnable() {
 	if strings.TrimSpace(meta["words"]) == "" {
 		l.tell(Warning, manifest, l.lineOf("metadata:"), "metadata.words is missing: without a model it runs only when its name is given")
 	}
-	for _, kind := range splitList(meta["inputs"]) {
-		if !slices.Contains([]string{KindTable, KindLog, KindText, KindDocument, KindCode, KindOther}, kind) {
-			l.tell(Broken, manifest, l.lineOf("inputs:"), "metadata.inputs names %q; kinds are table, log, text, document, code, other", clip(kind, 40))
+	for _, key := range []string{"inputs", "needs"} {
+		for _, kind := range splitList(meta[key]) {
+			if !slices.Contains([]string{KindTable, KindLog, KindText, KindDocument, KindCode, KindOther}, kind) {
+				l.tell(Broken, manifest, l.lineOf(key+":"), "metadata.%s names %q; kinds are table, log, text, document, code, other", key, clip(kind, 40))
+			}
 		}
 	}
 	for _, key := range []string{"min-inputs", "max-inputs"} {

@@ -107,7 +107,7 @@ func TestLintNamesWhatIsWrong(t *testing.T) {
 		"long/SKILL.md":   "---\nname: long\ndescription: Has a description that is long enough, for use when testing.\n---\n" + strings.Repeat("line\n", 501),
 		"first/SKILL.md":  "---\nname: first\ndescription: I will write your letters for you whenever you need one.\n---\n# First\n",
 		"wordy/SKILL.md":  "---\nname: wordy\ndescription: Has a description that is long enough, for use when testing.\n---\n" + strings.Repeat("word ", 4000) + "\n",
-		"runs/SKILL.md":   "---\nname: runs\ndescription: Has a description that is long enough, for use when testing.\nmetadata:\n  run: run.py\n  inputs: table, spoon\n  min-inputs: two\n---\n# Runs\n",
+		"runs/SKILL.md":   "---\nname: runs\ndescription: Has a description that is long enough, for use when testing.\nmetadata:\n  run: run.py\n  inputs: table, spoon\n  needs: fork\n  min-inputs: two\n---\n# Runs\n",
 		"runs/run.py":     "",
 		"short/NOTES.txt": "nothing",
 	})
@@ -131,6 +131,7 @@ func TestLintNamesWhatIsWrong(t *testing.T) {
 	require.Contains(t, told["first"], "not speak as somebody")
 	require.Contains(t, told["wordy"], "tokens to read")
 	require.Contains(t, told["runs"], "spoon")
+	require.Contains(t, told["runs"], "metadata.needs names \"fork\"")
 	require.Contains(t, told["runs"], "min-inputs must be a number")
 	require.Contains(t, told["runs"], "has no evals")
 	require.Contains(t, told["runs"], "words is missing")
@@ -177,5 +178,12 @@ func TestBuiltinSkillIsChosenByWordsAndFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"report.md", "profile.json"}, csv.Auxiliary())
 	require.True(t, c.Choose("hello", []skills.Input{{Name: "a.csv"}}).Unsure)
+	for _, p := range c.Choose("hello", []skills.Input{{Name: "a.csv"}}).Candidates {
+		require.NotContains(t, []string{"algorithm-check", "log-analysis", "compare-files"}, p.Name, "offers what has no use for a table")
+	}
+	for file, first := range map[string]string{"a.csv": "chart", "app.log": "log-analysis", "plan.md": "document", "sort.py": "algorithm-check"} {
+		require.Equal(t, first, c.Choose("hello", []skills.Input{{Name: file}}).Candidates[0].Name, file)
+	}
+	require.Contains(t, c.Choose("benchmark", []skills.Input{{Name: "a.csv"}}).Why, "it needs a file of code")
 	require.Contains(t, c.Choose("what changed?", []skills.Input{{Name: "a.csv"}}).Why, "it needs 2 files")
 }
