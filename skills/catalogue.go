@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -121,6 +122,51 @@ func (c *Catalogue) Problems() []Problem {
 	return append([]Problem(nil), c.problems...)
 }
 
+// Shadowed tells which of some skills, loaded on their own, do not come to be
+// used beside this catalogue's, since their name is taken there. Skills that
+// are this catalogue's own are not told, and two folders' names are a warning
+// only: which of them comes first is for the configuration to say.
+func (c *Catalogue) Shadowed(list []Skill) []Problem {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var found []Problem
+	for _, s := range list {
+		first, taken := c.skills[s.Name]
+		if !taken || sameFolder(first.Dir, s.Dir) {
+			continue
+		}
+		p := Problem{Severity: Broken, Skill: s.Name, Source: s.Source, File: s.Where(manifest), Line: 1}
+		p.Message = fmt.Sprintf("the name %q is taken by %s, which is used instead; give this one another name", s.Name, first.place())
+		if first.Source != SourceBuiltin && !slices.ContainsFunc(c.problems, func(p Problem) bool { return sameFolder(filepath.Dir(p.File), s.Dir) }) {
+			p.Severity = Warning
+			p.Message = fmt.Sprintf("the name %q is also that of %s; only one of the two is used where both are configured", s.Name, first.place())
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+// place names a skill's home for people.
+func (s Skill) place() string {
+	if s.Dir == "" {
+		return "a built-in skill"
+	}
+	return s.Dir
+}
+
+// sameFolder compares two folders by what they are, not by how they are written.
+func sameFolder(a, b string) bool {
+	if a == "" || b == "" {
+		return a == b
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	two, err := os.Stat(b)
+	return err == nil && os.SameFile(one, two)
+}
+
 // place says where a source's files are, for people.
 type place struct {
 	source string
@@ -161,13 +207,9 @@ func (r *reading) add(at place, t tree) error {
 			continue
 		}
 		if first, taken := r.skills[skill.Name]; taken {
-			where := first.Dir
-			if where == "" {
-				where = "a built-in skill"
-			}
 			r.problems = append(r.problems, Problem{
 				Severity: Broken, Skill: skill.Name, Source: at.source, File: at.file(c.dir, manifest), Line: 1,
-				Message: fmt.Sprintf("the name %q is taken by %s; this one is left out, give it another name", skill.Name, where),
+				Message: fmt.Sprintf("the name %q is taken by %s; this one is left out, give it another name", skill.Name, first.place()),
 			})
 			continue
 		}

@@ -137,6 +137,8 @@ func TestNameIsNeverShadowedInSilence(t *testing.T) {
 	put(t, one, map[string]string{"chart/SKILL.md": manifest("chart"), "mine/SKILL.md": manifest("mine", "license: first\n")})
 	put(t, two, map[string]string{"mine/SKILL.md": manifest("mine", "license: second\n")})
 	put(t, saved, map[string]string{"mine/SKILL.md": manifest("mine"), "report/SKILL.md": manifest("report")})
+	elsewhere := t.TempDir()
+	put(t, elsewhere, map[string]string{"chart/SKILL.md": manifest("chart"), "mine/SKILL.md": manifest("mine"), "new/SKILL.md": manifest("new")})
 	builtin := fstest.MapFS{"chart/SKILL.md": &fstest.MapFile{Data: []byte(manifest("chart", "license: ours\n"))}}
 
 	c, err := skills.Load(skills.Options{Builtin: builtin, Folders: []string{one, two}, Saved: saved})
@@ -160,6 +162,26 @@ func TestNameIsNeverShadowedInSilence(t *testing.T) {
 	require.Contains(t, told[1], filepath.Join(two, "mine"))
 	require.Contains(t, told[1], "taken by "+filepath.Join(one, "mine"))
 	require.Contains(t, told[2], filepath.Join(saved, "mine"))
+
+	// The same, asked of a folder on its own, configured or not.
+	for _, test := range []struct {
+		dir  string
+		want []string
+	}{
+		{one, []string{"error chart a built-in skill"}},
+		{two, []string{"error mine " + filepath.Join(one, "mine")}},
+		{elsewhere, []string{"error chart a built-in skill", "warning mine " + filepath.Join(one, "mine")}},
+	} {
+		alone, err := skills.Load(skills.Options{Folders: []string{test.dir}})
+		require.NoError(t, err)
+		found := c.Shadowed(alone.List())
+		require.Len(t, found, len(test.want), test.dir)
+		for i, p := range found {
+			want := strings.SplitN(test.want[i], " ", 3)
+			require.Equal(t, want[:2], []string{string(p.Severity), p.Skill}, p.String())
+			require.Contains(t, p.Message, want[2])
+		}
+	}
 }
 
 func TestLinksAndSpecialFilesAreRefused(t *testing.T) {

@@ -75,6 +75,13 @@ func (c *skillsLintCmd) Run(e *env) error {
 	}
 	list := catalogue.List()
 	found := catalogue.Problems()
+	if c.Dir != "" {
+		used, err := loadSkills(loaded)
+		if err != nil {
+			return err
+		}
+		found = append(found, used.Shadowed(list)...)
+	}
 	for _, s := range list {
 		found = append(found, skills.Lint(s)...)
 	}
