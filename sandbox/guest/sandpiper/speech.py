@@ -10,6 +10,7 @@ import math
 import os
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal
 
 _MONTHS = {
     "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(),
@@ -24,6 +25,7 @@ _SCALES = {
     "en": ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")),
     "ru": ((1e12, "трлн"), (1e9, "млрд"), (1e6, "млн")),
 }
+_CURRENCIES = frozenset("usd eur gbp chf jpy cny rub uah kzt pln czk sek nok dkk inr brl cad aud".split())
 _MINUS = "\u2212"
 _NBSP = "\u00a0"
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -54,11 +56,11 @@ class Speech:
             return self._scientific(value)
         if digits is None:
             digits = _digits(magnitude)
-            text = f"{magnitude:,.{digits}f}"
+            text = f"{rounded(magnitude, digits):,f}"
             if "." in text:
                 text = text.rstrip("0").rstrip(".")
         else:
-            text = f"{magnitude:,.{digits}f}"
+            text = f"{rounded(magnitude, digits):,f}"
         if self.language == "ru":
             text = text.replace(",", _NBSP).replace(".", ",")
         zero = not any(c in "123456789" for c in text)
@@ -66,7 +68,10 @@ class Speech:
         return mark + text
 
     def _scientific(self, value: float) -> str:
-        mantissa, exponent = f"{abs(value):.2e}".split("e")
+        mantissa, exponent = f"{_plainly(abs(value)):e}".split("e")
+        mantissa = str(rounded(float(mantissa), 2))
+        if mantissa == "10.00":
+            mantissa, exponent = "1.00", str(int(exponent) + 1)
         mantissa = mantissa.rstrip("0").rstrip(".")
         if self.language == "ru":
             mantissa = mantissa.replace(".", ",")
@@ -75,10 +80,12 @@ class Speech:
 
     def short(self, value: float) -> str:
         """A number for tight places: "1.24 million", "12,400", "0.31"."""
-        scale, name = self.scale(abs(value)) if value is not None and math.isfinite(value) else (1, "")
+        # 999,999,999 is a billion to a reader, not a thousand millions.
+        scale, name = self.scale(float(f"{abs(value):.4g}")) if value is not None and math.isfinite(value) else (1, "")
         if not name:
             return self.number(value)
-        return self.number(round(value / scale, 2 if abs(value / scale) < 100 else 1)) + _NBSP + name
+        short = rounded(value / scale, 2 if abs(value / scale) < 100 else 1)
+        return self.number(float(short)) + _NBSP + name
 
     def scale(self, greatest: float) -> tuple[float, str]:
         """The named power of ten that suits values up to ``greatest``, or (1, "")."""
@@ -122,14 +129,36 @@ class Speech:
 
     def heading(self, name: object) -> str:
         """A column's name as a heading: "unit_price" as "Unit price"."""
-        text = " ".join(str(name).replace("_", " ").split())
-        return text[:1].upper() + text[1:]
+        words = str(name).replace("_", " ").split()
+        words[1:] = [w.upper() if w in _CURRENCIES else w for w in words[1:]]
+        if words and words[0].islower():  # pH and mRNA are written so
+            words[0] = words[0][:1].upper() + words[0][1:]
+        return " ".join(words)
+
+    def within(self, heading: str) -> str:
+        """A heading inside a sentence: "Unit price" as "unit price", "NPS" and "pH" as they are."""
+        first, _, rest = heading.partition(" ")
+        return heading if first[1:].lower() != first[1:] or len(first) < 2 else " ".join(filter(None, (first.lower(), rest)))
 
     def listed(self, items: list[str]) -> str:
         """ "a, b and c"."""
         if len(items) < 2:
             return "".join(items)
         return ", ".join(items[:-1]) + self.pick(" and ", " и ") + items[-1]
+
+
+def rounded(value: float, digits: int = 0) -> Decimal:
+    """A number rounded as people do it: a half goes away from zero.
+
+    It is the number as it is written that counts, not the nearest binary one:
+    2.675 becomes 2.68, and 0.285 * 100 (28.499999999999996) becomes 29.
+    """
+    return _plainly(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def _plainly(value: float) -> Decimal:
+    """The shortest decimal of at most 15 digits, which holds no binary noise."""
+    return Decimal(f"{value:.15g}")
 
 
 def _digits(magnitude: float) -> int:
