@@ -1,6 +1,7 @@
 # Holds what a skill left in /workspace against /workspace/.sandpiper/expect.json
 # and prints {"failures": [text, …]}.
 import csv
+import datetime
 import fnmatch
 import json
 import math
@@ -99,15 +100,22 @@ def shown(cell):
     return "" if cell is None else plain(str(cell))
 
 
-def cell_of(rows, figure, where):
+def raw_cell(rows, figure):
+    """The value where a row and a column cross, as the file has it; None where they do not."""
     for at, row in enumerate(rows):
         heads = [shown(c).strip() for c in row]
         if figure["column"] in heads:
             column = heads.index(figure["column"])
             for below in rows[at + 1 :]:
                 if figure["row"] in [shown(c).strip() for c in below] and column < len(below):
-                    value = below[column]
-                    return number(value) if isinstance(value, str) else value
+                    return below[column]
+    return None
+
+
+def cell_of(rows, figure, where):
+    value = raw_cell(rows, figure)
+    if value is not None:
+        return number(value) if isinstance(value, str) else value
     fail(f"{where}: there is no row {figure['row']!r} below a column {figure['column']!r}")
     return math.nan
 
@@ -189,6 +197,11 @@ def one_file(path, wanted):
         hold("\n".join("\t".join(shown(c) for c in row) for rows in sheets.values() for row in rows), wanted, where)
         for figure in wanted.get("figures") or []:
             in_table(sheets, figure, where)
+        for kind, types in (("numbers", (int, float)), ("texts", str), ("dates", datetime.date)):
+            for cell in wanted.get(kind) or []:
+                seen = raw_cell(sheets.get(cell.get("sheet", ""), next(iter(sheets.values()))), cell)
+                if not isinstance(seen, types):
+                    fail(f"{where}: {cell['row']} / {cell['column']} is {seen!r}, which is none of the {kind}")
     elif low.endswith(".png"):
         picture(path, where)
     elif low.endswith(".pdf"):

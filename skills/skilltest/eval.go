@@ -59,6 +59,17 @@ type File struct {
 	Pages  int `yaml:"pages" json:"pages,omitempty"`
 	// Rows counts a sheet's or CSV's rows below its header; 0 is not checked.
 	Rows int `yaml:"rows" json:"rows,omitempty"`
+	// Numbers, Texts and Dates are cells of a workbook that must be of that kind.
+	Numbers []Cell `yaml:"numbers" json:"numbers,omitempty"`
+	Texts   []Cell `yaml:"texts" json:"texts,omitempty"`
+	Dates   []Cell `yaml:"dates" json:"dates,omitempty"`
+}
+
+// Cell is where Row (a cell of its line) and Column (its header) cross.
+type Cell struct {
+	Sheet  string `yaml:"sheet" json:"sheet,omitempty"`
+	Row    string `yaml:"row" json:"row"`
+	Column string `yaml:"column" json:"column"`
 }
 
 // Figure is one number. In a table it stands where Row (a cell of its line)

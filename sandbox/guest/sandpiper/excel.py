@@ -114,6 +114,7 @@ class Workbook:
         formats: dict[str, str] | None = None,
         totals: bool | list[str] | dict[str, float] = False,
         total_label: str = "Total",
+        looks: dict[str, list[str]] | None = None,
     ) -> Any:
         """Write a DataFrame (its index is left out) as one sheet; returns the sheet.
 
@@ -121,7 +122,9 @@ class Workbook:
         "money", "percent", "date", "datetime", "text", or Excel's own code;
         others get one that fits their values. ``totals`` adds a row with the
         visible rows' sums of all number columns, or of those listed; a dict gives
-        the row's values itself (for averages, which do not add up). Rows over
+        the row's values itself (for averages, which do not add up). ``looks``
+        gives single cells of a column their own number formats ("" for none),
+        for columns whose cells are of several kinds. Rows over
         Excel's limit are left out, and a note on the sheet says how many.
         """
         page = self._book.add_worksheet(self._sheet_name(sheet))
@@ -139,7 +142,7 @@ class Workbook:
         for column, name in enumerate(rows.columns):
             series = rows.iloc[:, column]
             code = _number_format(series, (formats or {}).get(str(name)))
-            self._column(page, (top, column), series, code, heights)
+            self._column(page, (top, column), series, code, heights, (looks or {}).get(str(name)))
             bottom = self._format(bold=True, top=1, num_format=code)
             if isinstance(totals, dict) and str(name) in totals and not _is_missing(totals[str(name)]):
                 page.write_number(last + 1, column, totals[str(name)], bottom)
@@ -177,7 +180,13 @@ class Workbook:
         return 2
 
     def _column(
-        self, page: Any, at_cell: tuple[int, int], series: pandas.Series, code: str, heights: dict[int, int]
+        self,
+        page: Any,
+        at_cell: tuple[int, int],
+        series: pandas.Series,
+        code: str,
+        heights: dict[int, int],
+        looks: list[str] | None,
     ) -> None:
         (top, column), name = at_cell, str(series.name)
         numeric = code != "@" and _is_number(series)
@@ -195,19 +204,22 @@ class Workbook:
         self._text(page, top, column, name, {"head": head})
         heights[top] = max(heights.get(top, 1), -(-_width(name) // 24))
         width = min(_width(name), 24) + 3
-        plain = {"num_format": code} if code else {}
-        date_code = code if code and code != "@" else "yyyy-mm-dd"
         for at, value in enumerate(series.tolist(), start=top + 1):
             if _is_missing(value):
                 continue
+            if isinstance(value, numpy.generic):  # cells of mixed columns keep numpy's types
+                value = value.item()
+            own = looks[at - top - 1] if looks else code
+            plain = {"num_format": own} if own else {}
             shade = {"bg_color": _BAND} if (at - top) % 2 == 0 else {}
             if isinstance(value, bool):
                 page.write_boolean(at, column, value, self._format(align="left", num_format=_BOOLEAN, **shade))
                 shown = "FALSE"
             elif isinstance(value, (int, float)) and _fits(value) and code != "@":
                 page.write_number(at, column, value, self._format(**plain, **shade))
-                shown = _shown(value, code)
+                shown = _shown(value, own)
             elif (moment := _as_moment(value)) is not None and code != "@":
+                date_code = own if own and own != "@" else "yyyy-mm-dd" if moment.time() == datetime.time() else "yyyy-mm-dd hh:mm:ss"
                 page.write_datetime(
                     at, column, moment, self._format(num_format=date_code, align="left", indent=1, **shade)
                 )

@@ -31,8 +31,18 @@ def build(table: Table) -> pandas.DataFrame:
     for i, decision in enumerate(table.decisions):
         if decision.type == decide.INTEGER and not frame[decision.name].isna().any():
             frame[decision.name] = frame[decision.name].astype("int64")
+    frame.attrs["units"] = {d.name: d.unit for d in table.decisions if d.unit}
     frame.attrs["notes"] = [render(n) for n in table.all_notes()]
     return frame
+
+
+def texts(table: Table) -> pandas.DataFrame:
+    """The same rows as they are written in the file, every cell a text."""
+    parts: list[list[str]] = [[] for _ in table.decisions]
+    for block in table.body.blocks(grid.Tally()):
+        for i, cells in enumerate(block):
+            parts[i].extend(cell.strip() for cell in cells)
+    return pandas.DataFrame({d.name: pandas.Series(parts[i], dtype=object) for i, d in enumerate(table.decisions)})
 
 
 def _typed(cells: Sequence[str], decision: Decision) -> pandas.Series:

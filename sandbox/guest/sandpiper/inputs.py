@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 import pandas
 
-from . import WORKSPACE, read, refuse, request
+from . import WORKSPACE, read, reader, refuse, request
 from .speech import Speech, of
 from .words import clean
 
@@ -21,6 +22,7 @@ class Table:
 
     name: str
     frame: pandas.DataFrame
+    texts: pandas.DataFrame | None = None  # the same cells as they are written, where that was asked for
 
 
 @dataclass(slots=True)
@@ -32,20 +34,26 @@ class Job:
     speech: Speech
     options: argparse.Namespace
 
-    def tables(self) -> list[Table]:
-        """All tables of all files that have rows. Refuses the task when a file is no table."""
+    def tables(self, *, spelt: bool = False) -> list[Table]:
+        """All tables of all files that have rows. Refuses the task when a file is no table.
+
+        With ``spelt`` each has its cells as they are written too, and nothing in them is reread.
+        """
         found: list[Table] = []
         for path in self.paths:
             name = os.path.basename(path)
             try:
-                content = read(path)
+                parts = reader.spelt(path) if spelt else _read(path)
             except (ValueError, OSError) as error:
                 refuse(f"{clean(name)}: {error}")
-            parts = content if isinstance(content, dict) else {"": content}
-            for sheet, frame in parts.items():
+            for sheet, (frame, texts) in parts.items():
+                notes, units = frame.attrs.get("notes", []), frame.attrs.get("units", {})
                 frame = frame.dropna(how="all").dropna(how="all", axis=1)
+                frame, limited = (frame, []) if spelt else _limits(frame, self.speech)
+                frame.attrs |= {"notes": [*notes, *limited], "units": units}
                 if len(frame) and len(frame.columns):
-                    found.append(Table(f"{name}, {sheet}" if sheet and len(parts) > 1 else name, frame))
+                    shown = f"{name}, {sheet}" if sheet and len(parts) > 1 else name
+                    found.append(Table(shown, frame, None if texts is None else texts.loc[frame.index, frame.columns]))
         if not found:
             refuse(
                 self.speech.pick(
@@ -53,6 +61,47 @@ class Job:
                 )
             )
         return found
+
+
+def _read(path: str) -> dict[str, tuple[pandas.DataFrame, None]]:
+    content = read(path)
+    return {name: (frame, None) for name, frame in (content if isinstance(content, dict) else {"": content}).items()}
+
+
+_LIMIT = re.compile(r"[<>≤≥]\s*[\d.,]+")
+_MEASURED = re.compile(r"[-+−]?\d+(?:[.,]\d+)?")
+
+
+def _limits(frame: pandas.DataFrame, speech: Speech) -> tuple[pandas.DataFrame, list[str]]:
+    """Columns of measured values in which a few only say "<0.5" as numbers, and a note on each.
+
+    The reader keeps such a column as text, for "<0.5" is no number. What is
+    computed of it leaves those cells out, and says so.
+    """
+    notes = []
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype != object:
+            continue
+        texts = column.dropna().map(lambda v: v.strip() if isinstance(v, str) else "")
+        limited = texts.map(lambda t: bool(_LIMIT.fullmatch(t)))
+        plain = texts.map(lambda t: bool(_MEASURED.fullmatch(t)))
+        if not limited.any() or not (limited | plain).all() or plain.mean() < 0.7:
+            continue
+        if texts.str.contains(",").any() and texts.str.contains(".", regex=False).any():
+            continue
+        values = pandas.to_numeric(texts[plain].str.replace(",", ".").str.replace("−", "-"))
+        frame = frame.assign(**{name: values.reindex(frame.index)})
+        shown = clean(texts[limited].iloc[0], 20)
+        notes.append(
+            speech.pick(
+                f'column "{clean(str(name))}": {int(limited.sum())} cells such as {shown} only give a limit, and are left out',
+                f"столбец «{clean(str(name))}»: ячейки вида {shown} ({int(limited.sum())}) задают лишь предел и не вошли",
+            )
+        )
+    if notes:
+        frame.attrs["notes"] = [n for n in frame.attrs.get("notes", [])]
+    return frame, notes
 
 
 def job(description: str, **arguments: str) -> Job:
@@ -79,5 +128,16 @@ def merged(tables: list[Table]) -> tuple[pandas.DataFrame, list[Any]]:
     same = [t for t in tables if list(t.frame.columns) == list(first.columns)]
     left = [t for t in tables if list(t.frame.columns) != list(first.columns)]
     frame = pandas.concat([t.frame for t in same], ignore_index=True) if len(same) > 1 else first
+    frame.attrs["units"] = {name: unit for t in same for name, unit in t.frame.attrs.get("units", {}).items()}
     frame.attrs["notes"] = [note for t in same for note in t.frame.attrs.get("notes", [])]
     return frame, left
+
+
+def concerning(frame: pandas.DataFrame, used: set[str], most: int = 6) -> list[str]:
+    """The reader's notes on a file as a whole, and those on columns that are used."""
+    found = []
+    for note in map(str, frame.attrs.get("notes", [])):
+        about = re.match(r'(?:column|столбец) ["«](.+?)["»]:', note)
+        if about is None or about[1] in used:
+            found.append(note)
+    return found[:most]

@@ -162,6 +162,14 @@ def read(
     return next(iter(frames.values())) if len(frames) == 1 else frames
 
 
+def spelt(path: str | os.PathLike[str]) -> dict[str, tuple[pandas.DataFrame, pandas.DataFrame]]:
+    """A file's tables by name, each typed and as it is written, row by row the same."""
+    from . import frames
+
+    named = _named(study(from_path(path)).tables)
+    return {name: (table.frame(), frames.texts(table)) for name, table in named.items()}
+
+
 def _named(tables: list[Table]) -> dict[str, Table]:
     named: dict[str, Table] = {}
     for table in tables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ OUT = "/workspace/out"
 OLD = re.compile(r"old|before|prev|orig|base|last|стар|был|до(?![а-я])|прошл|исходн", re.IGNORECASE)
 NEW = re.compile(r"new|after|curr|latest|updated|нов|стал|после|текущ", re.IGNORECASE)
 SHOWN = 8
+CELLS = ["key", "column", "old", "new", "difference", "old text", "new text"]
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Difference:
     key: list[str]
     added: pandas.DataFrame
     gone: pandas.DataFrame
-    cells: pandas.DataFrame  # key text, column, old, new, difference
+    cells: pandas.DataFrame  # key, column, old, new, difference, and old and new as they are written
     same: int
     changed: int
     doubled: pandas.DataFrame
@@ -46,15 +48,16 @@ def main() -> None:
             )
         )
     work.paths, why = _ordered(work.paths, say)
-    tables = work.tables()
+    tables = work.tables(spelt=True)
     names = [os.path.basename(p) for p in work.paths]
     first = [next((t for t in tables if t.name.startswith(n)), None) for n in names]
     if None in first:
         refuse(say.pick("One of the files has no rows to compare.", "В одном из файлов нет строк для сравнения."))
     old, new = (t.frame.reset_index(drop=True) for t in first if t is not None)
     old.columns, new.columns = ([str(c).strip() for c in f.columns] for f in (old, new))
-    difference = _compare(old, new, _key(old, new, work))
-    _write(difference, old, new, names, why, say)
+    texts = [t.texts.reset_index(drop=True).set_axis(f.columns, axis=1) for t, f in zip(first, (old, new)) if t is not None and t.texts is not None]
+    difference = _compare(old, new, _key(old, new, work), texts)
+    _write(difference, old, new, names, why, say, texts)
 
 
 def _ordered(paths: list[str], say: Speech) -> tuple[list[str], str]:
@@ -86,6 +89,12 @@ def _plain(column: pandas.Series) -> pandas.Series:
         return " ".join(str(v).split())
 
     return column.map(text)
+
+
+def _loose(text: str) -> str:
+    """A cell as it is written, a plain number without the noughts at its end."""
+    text = " ".join(text.split())
+    return f"{float(text):.12g}" if re.fullmatch(r"-?(?:0|[1-9]\d{0,11})(?:\.\d+)?", text) else text
 
 
 def _key(old: pandas.DataFrame, new: pandas.DataFrame, work: Job) -> list[str]:
@@ -127,9 +136,12 @@ def _key(old: pandas.DataFrame, new: pandas.DataFrame, work: Job) -> list[str]:
     return []
 
 
-def _compare(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str]) -> Difference:
+def _compare(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], texts: list[pandas.DataFrame]) -> Difference:
     common = [c for c in old.columns if c in set(new.columns)]
     a, b = (pandas.DataFrame({c: _plain(f[c]) for c in common}) for f in (old, new))
+    for c in common:  # a word among one side's numbers makes texts of them: 2.00 is still 2
+        if pandas.api.types.is_numeric_dtype(old[c]) != pandas.api.types.is_numeric_dtype(new[c]):
+            a[c], b[c] = (t[c].map(_loose) for t in texts)
     if not key:
         return _whole_rows(old, new, a, b)
     ids = [pandas.Series([" · ".join(k) for k in zip(*(f[c] for c in key))], index=f.index) for f in (a, b)]
@@ -157,9 +169,11 @@ def _compare(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str]) -> Di
             change = (
                 float(after) - float(before) if numeric and not pandas.isna(before) and not pandas.isna(after) else None
             )
-            found.append((at_new[n], both[n], column, before, after, change))
+            spelt = texts[0][column].iloc[at_old[n]], texts[1][column].iloc[at_new[n]]
+            name = new[key[0]].iloc[at_new[n]] if len(key) == 1 else " · ".join(texts[1][k].iloc[at_new[n]] for k in key)
+            found.append((at_new[n], name, column, before, after, change, *spelt))
     found.sort(key=lambda row: row[0])
-    cells = pandas.DataFrame([row[1:] for row in found], columns=["key", "column", "old", "new", "difference"])
+    cells = pandas.DataFrame([row[1:] for row in found], columns=CELLS, dtype=object)
     added = new.loc[[i for i in sides[1].index if sides[1][i] not in set(where[0].index)]]
     gone = old.loc[[i for i in sides[0].index if sides[0][i] not in set(where[1].index)]]
     return Difference(key, added, gone, cells, int((~moved).sum()), int(moved.sum()), doubled)
@@ -171,7 +185,7 @@ def _whole_rows(old: pandas.DataFrame, new: pandas.DataFrame, a: pandas.DataFram
     ]
     numbered = [s + "\x1e" + s.groupby(s).cumcount().astype(str) for s in ids]  # the third of its kind is another row
     gone, added = (~numbered[0].isin(set(numbered[1]))), (~numbered[1].isin(set(numbered[0])))
-    empty = pandas.DataFrame(columns=["key", "column", "old", "new", "difference"])
+    empty = pandas.DataFrame(columns=CELLS)
     return Difference([], new[added], old[gone], empty, int((~gone).sum()), 0, pandas.DataFrame())
 
 
@@ -201,7 +215,7 @@ def _renamed(old: pandas.DataFrame, new: pandas.DataFrame) -> list[tuple[str, st
 
 
 def _write(
-    d: Difference, old: pandas.DataFrame, new: pandas.DataFrame, names: list[str], why: str, say: Speech
+    d: Difference, old: pandas.DataFrame, new: pandas.DataFrame, names: list[str], why: str, say: Speech, texts: list[pandas.DataFrame]
 ) -> None:
     sums, renamed = _sums(old, new), _renamed(old, new)
     left, right = [c for c in old.columns if c not in set(new.columns)], [
@@ -244,7 +258,8 @@ def _write(
         )
     )
     if len(d.cells):
-        rows = [[r.key, r.column, _shown(r.old, say), _shown(r.new, say)] for r in d.cells.head(SHOWN).itertuples()]
+        shown = d.cells.head(SHOWN)
+        rows = [[_key_text(k), c, a or "–", b or "–"] for k, c, a, b in zip(shown["key"], shown["column"], shown["old text"], shown["new text"])]
         parts.append(
             table(
                 [say.listed(d.key), say.pick("Column", "Столбец"), say.pick("Old", "Было"), say.pick("New", "Стало")],
@@ -282,17 +297,14 @@ def _write(
         told = "; ".join(words) + "."
         parts.append(told[0].upper() + told[1:])
     answer("\n\n".join(parts))
-    _files(d, counts, sums, say)
+    _files(d, counts, sums, say, texts)
 
 
-def _shown(value: object, say: Speech) -> str:
-    if value is None or (not isinstance(value, str) and pandas.isna(value)):
-        return "–"
+def _key_text(value: object) -> str:
+    """A key as people write it: a date without its midnight, a number without marks."""
     if isinstance(value, pandas.Timestamp):
-        return say.day(value) if value == value.normalize() else say.moment(value)
-    if isinstance(value, (int, float, numpy.number)) and not isinstance(value, (bool, numpy.bool_)):
-        return say.number(float(value))
-    return clean(str(value), 60)
+        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
+    return clean(str(_whole(value)), 60)
 
 
 def _whole(value: object) -> object:
@@ -301,8 +313,18 @@ def _whole(value: object) -> object:
     return int(value) if fits and value == int(value) else value
 
 
-def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame, say: Speech) -> None:
-    cells = d.cells.rename(
+def _look(value: object, text: str) -> str:
+    """The number format that shows a value with as many decimals as it is written with."""
+    if isinstance(value, (bool, numpy.bool_)) or not isinstance(value, (int, float, numpy.number)):
+        return ""
+    decimals = re.search(r"[.,](\d+)\D*$", text)
+    percent = "%" in text
+    return "0." + "0" * len(decimals[1]) if decimals and not percent and len(decimals[1]) < 7 and math.isclose(round(float(value), len(decimals[1])), float(value)) else "General"
+
+
+def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame, say: Speech, texts: list[pandas.DataFrame]) -> None:
+    looks = {side: [_look(v, t) for v, t in zip(d.cells[side], d.cells[f"{side} text"])] for side in ("old", "new")}
+    cells = d.cells[CELLS[:5]].rename(
         columns={
             "key": ", ".join(d.key) or "key",
             "column": say.pick("Column", "Столбец"),
@@ -317,7 +339,11 @@ def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame,
             sheet=say.pick("Summary", "Итог"),
         )
         if d.key:
-            book.table(cells, sheet=say.pick("Changed", "Изменено"))
+            book.table(
+                cells,
+                sheet=say.pick("Changed", "Изменено"),
+                looks={say.pick("Old", "Было"): looks["old"], say.pick("New", "Стало"): looks["new"]},
+            )
         book.table(d.added, sheet=say.pick("Added", "Добавлено"))
         book.table(d.gone, sheet=say.pick("Gone", "Удалено"))
         if len(d.doubled):
@@ -338,24 +364,17 @@ def _files(d: Difference, counts: list[tuple[str, int]], sums: pandas.DataFrame,
                 ),
                 sheet=say.pick("Sums", "Суммы"),
             )
-    rows = [f.astype("object").assign(change=how) for f, how in ((d.added, "added"), (d.gone, "gone"))]
-    flat = (
-        pandas.concat([r for r in rows if len(r)], ignore_index=True)
-        if any(len(r) for r in rows)
-        else pandas.DataFrame(columns=["change"])
-    )
-    if len(cells):
-        listed = pandas.DataFrame(
-            {
-                "change": "changed",
-                "key": d.cells["key"],
-                "column": d.cells["column"],
-                "old": d.cells["old"].astype("object"),
-                "new": d.cells["new"].astype("object"),
-            }
-        )
-        flat = pandas.concat([listed, flat], ignore_index=True)
-    flat = pandas.DataFrame({c: pandas.Series(map(_whole, flat[c]), index=flat.index, dtype="object") for c in flat.columns})
+    _csv(d, texts)
+
+
+def _csv(d: Difference, texts: list[pandas.DataFrame]) -> None:
+    """All changes in one list, every value as its file has it: 007 and 1.50 stay so."""
+    sides = ((d.added, "added", texts[1]), (d.gone, "gone", texts[0]))
+    rows = [text.loc[frame.index].assign(change=how) for frame, how, text in sides if len(frame)]
+    if len(d.cells):
+        listed = {"change": "changed", "key": d.cells["key"].map(_key_text), "column": d.cells["column"]}
+        rows.insert(0, pandas.DataFrame(listed | {"old": d.cells["old text"], "new": d.cells["new text"]}))
+    flat = pandas.concat(rows, ignore_index=True) if rows else pandas.DataFrame(columns=["change"])
     excel.csv_file(flat[["change"] + [c for c in flat.columns if c != "change"]], f"{OUT}/changes.csv")
 
 
