@@ -20,9 +20,11 @@ import types
 import typing
 from dataclasses import dataclass, field
 
-import numpy
 import pandas
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import growth  # noqa: E402 - it lies beside this program
 from sandpiper import answer, charts, refuse
 from sandpiper.inputs import Job, job
 from sandpiper.markdown import code, escape, table
@@ -66,8 +68,8 @@ class Findings:
     cases: list[Case] = field(default_factory=list)
     examples: tuple[int, int] = (0, 0)  # tried, failed
     smallest: Case | None = None
-    times: list[tuple[int, float]] = field(default_factory=list)
-    reference_times: list[tuple[int, float]] = field(default_factory=list)
+    times: list[growth.Timed] = field(default_factory=list)
+    reference_times: list[growth.Timed] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -352,23 +354,23 @@ def _cuts(value: object) -> typing.Iterator[object]:
 
 
 def _timing(subject: Subject, found: Findings, dice: random.Random, say: Speech) -> None:
-    until = time.monotonic() + TIMING_SECONDS
+    """Times at doubling sizes; where that ends early, at sizes between."""
+    clock = Clock()
     active = {"check": True, "reference": subject.reference is not None}
+    last = 8
     for power in range(4, 21):
-        size = 2**power
-        arguments = _make(subject, size, dice)
-        if arguments is None:
+        if not active["check"] or clock.over():
             break
-        for role, function, into in (("check", subject.check, found.times), ("reference", subject.reference, found.reference_times)):
-            if active[role] and function is not None:
-                took = _measure(function, arguments)
-                if took is None:
-                    active[role] = False
-                else:
-                    into.append((size, took))
-                    active[role] = took < 0.8
-        if not active["check"] or time.monotonic() > until:
-            break
+        last = 2**power
+        _at_size(subject, found, active, last, dice)
+    if 0 < len(found.times) < 7 and not clock.over():  # it grows so fast that doubling has skipped over it
+        done = {t.size for t in found.times}
+        active = {"check": True, "reference": False}
+        low = max(done)
+        for size in sorted({round(low + (last - low) * part / 8) for part in range(1, 8)} | {max(low - step, 1) for step in (2, 4, 6)}):
+            if size not in done and active["check"] and not clock.over():
+                _at_size(subject, found, active, size, dice)
+        found.times.sort(key=lambda t: t.size)
     if not found.times:
         found.notes.append(
             say.pick(
@@ -378,48 +380,28 @@ def _timing(subject: Subject, found: Findings, dice: random.Random, say: Speech)
         )
 
 
-def _measure(function: typing.Callable, arguments: tuple) -> float | None:
-    """Seconds of the best of three calls; None when one fails or takes too long."""
-    best = math.inf
-    for _ in range(3):
-        own = copy.deepcopy(arguments)
-        begin = time.perf_counter()
-        try:
-            with _limit(CASE_SECONDS), contextlib.redirect_stdout(io.StringIO()):
-                result = function(*own)
-                if inspect.isgenerator(result):
-                    for _item in result:
-                        pass
-        except Exception:  # noqa: BLE001 - a failing size ends the measuring
-            return None if best is math.inf else best
-        best = min(best, time.perf_counter() - begin)
-        if best > 0.4:
-            break
-    return best
+class Clock:
+    """The time that measuring may take, of the processor and by the wall."""
+
+    def __init__(self) -> None:
+        self.cpu, self.wall = time.process_time() + growth.CPU_SECONDS, time.monotonic() + growth.WALL_SECONDS
+
+    def over(self) -> bool:
+        return time.process_time() > self.cpu or time.monotonic() > self.wall
 
 
-def _growth(times: list[tuple[int, float]]) -> float | None:
-    """The exponent of the time's growth over the larger half of the sizes."""
-    usable = [(n, t) for n, t in times if t >= 20e-6]
-    usable = usable[len(usable) // 2 :] if len(usable) >= 6 else usable
-    if len(usable) < 3:
-        return None
-    return float(numpy.polyfit(numpy.log([n for n, _ in usable]), numpy.log([t for _, t in usable]), 1)[0])
-
-
-def _kind(slope: float | None, say: Speech) -> str:
-    if slope is None:
-        return say.pick("too quick to tell", "слишком быстро, чтобы судить")
-    for limit, en, ru in (
-        (0.35, "nearly constant or logarithmic", "почти постоянное или логарифмическое"),
-        (1.35, "linear or n log n", "линейное или n log n"),
-        (1.75, "between linear and quadratic", "между линейным и квадратичным"),
-        (2.4, "quadratic", "квадратичное"),
-        (3.4, "cubic", "кубическое"),
-    ):
-        if slope < limit:
-            return say.pick(en, ru)
-    return say.pick("steeper than cubic", "круче кубического")
+def _at_size(subject: Subject, found: Findings, active: dict[str, bool], size: int, dice: random.Random) -> None:
+    """Time what is still active at one size, and end what takes too long."""
+    arguments = _make(subject, size, dice)
+    if arguments is None:
+        active["check"] = False
+        return
+    for role, function, into in (("check", subject.check, found.times), ("reference", subject.reference, found.reference_times)):
+        if active[role] and function is not None:
+            took = growth.measure(function, arguments, _limit, size, 3 * CASE_SECONDS)
+            active[role] = took is not None and took.seconds < growth.LONG
+            if took is not None:
+                into.append(took)
 
 
 def _seconds(t: float, say: Speech) -> str:
@@ -464,25 +446,26 @@ def _write(subject: Subject, found: Findings, say: Speech) -> None:
         else:
             lines.append(f"- {escape(worst.wrong, 200)}")
         parts.append("\n".join(lines))
-    slope = _growth(found.times)
     if found.times:
-        size, took = found.times[-1]
-        text = say.pick(
-            f"Time at n = {say.number(size, 0)}: **{_seconds(took, say)}**; growth on generated inputs **{_kind(slope, say)}**",
-            f"Время при n = {say.number(size, 0)}: **{_seconds(took, say)}**; рост на созданных данных **{_kind(slope, say)}**",
+        last = found.times[-1]
+        parts.append(
+            say.pick(
+                f"Processor time at n = {say.number(last.size, 0)}: **{_seconds(last.seconds, say)}**; growth on generated inputs {growth.told(growth.growth(found.times), say)}.",
+                f"Время процессора при n = {say.number(last.size, 0)}: **{_seconds(last.seconds, say)}**; рост на созданных данных {growth.told(growth.growth(found.times), say)}.",
+            )
         )
-        parts.append(text + (f" (n^{say.number(slope, 2)})." if slope is not None else "."))
         _plot(subject, found, say)
     parts += [escape(n, 200) for n in found.notes]
     answer("\n\n".join(parts))
+    other = {t.size: t for t in found.reference_times}
     rows = [
-        [say.number(n, 0), _seconds(t, say), _seconds(dict(found.reference_times)[n], say) if n in dict(found.reference_times) else "–"]
-        for n, t in found.times
+        [say.number(t.size, 0), _seconds(t.seconds, say), f"±{say.percent(t.spread, 0)}", _seconds(other[t.size].seconds, say) if t.size in other else "–"]
+        for t in found.times
     ]
     report = [f"# {say.pick('Check of', 'Проверка')} {code(subject.name)}", *parts]
     if rows:
         report += [
-            table(["n", subject.name, subject.reference.__name__ if subject.reference else "–"], rows, numbers=(0, 1, 2)),
+            table(["n", subject.name, say.pick("spread", "разброс"), subject.reference.__name__ if subject.reference else "–"], rows, numbers=(0, 1, 2, 3)),
             f"![{say.pick('Time over input size', 'Время от размера')}](timing.png)",
         ]
     with open(f"{OUT}/report.md", "w", encoding="utf-8") as f:
@@ -507,15 +490,15 @@ def _write(subject: Subject, found: Findings, say: Speech) -> None:
 
 
 def _plot(subject: Subject, found: Findings, say: Speech) -> None:
-    frame = pandas.DataFrame({subject.name: pandas.Series(dict(found.times))})
+    frame = pandas.DataFrame({subject.name: pandas.Series({t.size: t.seconds for t in found.times})})
     if found.reference_times and subject.reference is not None:
-        frame[subject.reference.__name__] = pandas.Series(dict(found.reference_times))
+        frame[subject.reference.__name__] = pandas.Series({t.size: t.seconds for t in found.reference_times})
     title = say.pick("Time over input size", "Время от размера входа")
     figure = charts.lines(
         frame * 1e3,
         title=title,
         unit=say.pick("ms", "мс"),
-        value=say.pick("Time", "Время"),
+        value=say.pick("Processor time", "Время процессора"),
         along=say.pick("Input size n (both axes logarithmic)", "Размер n (обе оси логарифмические)"),
         log=True,
         language=say.language,
