@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+import math
+import os
+import re
+import sys
 
-import numpy
 import pandas
 
-from sandpiper import answer, charts, excel, refuse, wishes
-from sandpiper.inputs import Job, Table, job, merged
-from sandpiper.markdown import code, escape, table
-from sandpiper.speech import Speech
-from sandpiper.words import clean
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-GRAINS = {
-    "day": ("day", "days", "день", "дня", "дней"),
-    "week": ("week", "weeks", "неделя", "недели", "недель"),
-    "month": ("month", "months", "месяц", "месяца", "месяцев"),
-    "quarter": ("quarter", "quarters", "квартал", "квартала", "кварталов"),
-    "year": ("year", "years", "год", "года", "лет"),
-}
-MOST_PERIODS = 60
-MOST_GROUPS = 12
-FAR = 3.5  # robust standard deviations
+from findings import stand_out  # noqa: E402 - it lies beside this program, as the next does
+from periods import GRAINS, Periods, adds_up, digits, divide, relative  # noqa: E402
+from sandpiper import answer, charts, excel, refuse, wishes  # noqa: E402
+from sandpiper.inputs import Job, Table, concerning, job, merged  # noqa: E402
+from sandpiper.markdown import escape, table  # noqa: E402
+from sandpiper.speech import Speech  # noqa: E402
+from sandpiper.words import clean  # noqa: E402
 
-
-@dataclass
-class Periods:
-    """The measure by period and group. Rows are periods in order, columns groups."""
-
-    grid: pandas.DataFrame
-    total: pandas.Series
-    complete: pandas.Series  # of bool, by period
-    grain: str
-    speech: Speech
-
-    def name(self, period: pandas.Timestamp) -> str:
-        if self.grain == "month":
-            return self.speech.month(period)
-        if self.grain == "year":
-            return str(period.year)
-        if self.grain == "quarter":
-            return self.speech.pick(f"Q{period.quarter} {period.year}", f"{period.quarter} кв. {period.year}")
-        if self.grain == "week":
-            end = period + pandas.Timedelta(days=6)
-            return f"{self.speech.day(period, year=False)} – {self.speech.day(end)}"
-        return self.speech.day(period)
-
-    def newest(self) -> tuple[pandas.Timestamp, pandas.Timestamp] | None:
-        """The newest complete period and the one before it."""
-        whole = self.total.index[self.complete.to_numpy()]
-        return (whole[-1], whole[-2]) if len(whole) > 1 else None
+IN = r"credit|deposit|received|money in|paid in|\bin$|приход|зачислен|поступ|кредит"
+OUT = r"debit|withdraw|money out|paid out|\bout$|списан|расход|дебет"
 
 
 def main() -> None:
@@ -59,8 +28,8 @@ def main() -> None:
     tables = work.tables()
     frame, left = merged(_with_dates(tables, work))
     wish = wishes.understand(work.text, frame)
-    notes = [str(n) for n in frame.attrs.get("notes", [])][:8]
-    frame = _derived_revenue(frame, wish, work, notes)
+    read, notes = frame, []
+    frame = _derived_net(_derived_revenue(frame, wish, work, notes), wish, work, notes)
     _override(frame, wish, work)
     if not wish.date:
         refuse(
@@ -69,7 +38,10 @@ def main() -> None:
                 "В таблице нет столбца с датами, поэтому сравнивать периоды нельзя: попросите сводную таблицу или график.",
             )
         )
-    periods = _periods(frame, wish, work.speech, notes)
+    used = {str(c) for c in (*wish.measures, *wish.dimensions, wish.date)}
+    notes += concerning(read, used)
+    frame = wishes.in_order(frame, wish.date)
+    periods = divide(frame, wish, work.speech, notes)
     if left:
         notes.append(
             work.speech.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ")
@@ -100,6 +72,20 @@ def _derived_revenue(frame: pandas.DataFrame, wish: wishes.Wish, work: Job, note
     return frame.assign(**{name: frame[quantity] * frame[price]})
 
 
+def _derived_net(frame: pandas.DataFrame, wish: wishes.Wish, work: Job, notes: list[str]) -> pandas.DataFrame:
+    """Money in less money out, where a statement keeps them in two columns and neither is asked for."""
+    if work.options.value or wish.named & set(wishes.roles(frame).measures) or wish.aggregate != "sum":
+        return frame
+    pair = [[c for c in wishes.roles(frame).measures if re.search(p, str(c), re.IGNORECASE)] for p in (IN, OUT)]
+    if any(len(p) != 1 for p in pair) or (frame[pair[0][0]].notna() & frame[pair[1][0]].notna()).mean() > 0.1:
+        return frame
+    (credit,), (debit,) = pair
+    name = work.speech.pick("net", "сальдо оборотов")
+    wish.measures = [name]
+    notes.append(f"{name} = {clean(credit)} − {clean(debit)}")
+    return frame.assign(**{name: frame[credit].fillna(0).astype("float64") - frame[debit].abs().fillna(0).astype("float64")})
+
+
 def _override(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> None:
     options = work.options
     for name in filter(None, (options.value, options.by, options.date)):
@@ -116,184 +102,31 @@ def _override(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> None:
     if not wish.dimensions:
         able = [d for d in wishes.roles(frame).dimensions if 2 <= frame[d].nunique() <= 30]
         wish.dimensions = able[:1]
-    wish.dimensions = wish.dimensions[:1]
-
-
-def _periods(frame: pandas.DataFrame, wish: wishes.Wish, speech: Speech, notes: list[str]) -> Periods:
-    undated = int(frame[wish.date].isna().sum())
-    if undated:
-        notes.append(speech.pick(f"{undated} rows without a date are left out", f"Строк без даты, не вошли: {undated}"))
-    frame = frame[frame[wish.date].notna()]
-    if frame.empty:
-        refuse(speech.pick("No row has a date.", "Ни в одной строке нет даты."))
-    start = wishes.floor_dates(frame[wish.date], wish.grain)
-    span = pandas.period_range(
-        start.min(), start.max(), freq={"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}[wish.grain]
-    ).start_time
-    if len(span) > MOST_PERIODS:
-        notes.append(
-            speech.pick(
-                f"Only the last {MOST_PERIODS} of {len(span)} periods are shown",
-                f"Показаны последние {MOST_PERIODS} периодов из {len(span)}",
-            )
-        )
-        span = span[-MOST_PERIODS:]
-        keep = start.isin(span)
-        frame, start = frame[keep], start[keep]
-    measure = frame[wish.measures[0]].astype("float64") if wish.measures else pandas.Series(1.0, index=frame.index)
-    how = "sum" if wish.aggregate == "count" else wish.aggregate
-    group = _groups(frame[wish.dimensions[0]], measure, speech) if wish.dimensions else None
-    total = measure.groupby(start).agg(how).reindex(span)
-    grid = measure.groupby([start, group]).agg(how).unstack().reindex(span) if group is not None else pandas.DataFrame(index=span)
-    empty = [p for p in span if p not in set(start)]
-    if how == "sum":
-        total, grid = total.fillna(0.0), grid.fillna(0.0)
-    found = Periods(grid, total, _complete(frame[wish.date], start, span, wish.grain), wish.grain, speech)
-    if empty:
-        notes.append(
-            speech.pick("Without any row: ", "Без единой строки: ")
-            + ", ".join(found.name(p) for p in empty[:6])
-            + ("…" if len(empty) > 6 else "")
-        )
-    return found
-
-
-def _groups(column: pandas.Series, measure: pandas.Series, speech: Speech) -> pandas.Series:
-    """Group names; the smaller ones over twelve become "Other"."""
-    names = column.astype("object").where(column.notna(), speech.pick("(none)", "(пусто)")).astype(str)
-    size = measure.abs().groupby(names).sum().sort_values(ascending=False)
-    if len(size) > MOST_GROUPS:
-        names = names.where(names.isin(size.index[: MOST_GROUPS - 1]), speech.pick("Other", "Прочие"))
-    return names
-
-
-def _complete(dates: pandas.Series, start: pandas.Series, span: pandas.DatetimeIndex, grain: str) -> pandas.Series:
-    """Which periods are whole: only the first and the last may not be."""
-    whole = pandas.Series(True, index=span)
-    if grain == "day":
-        return whole
-    plain = dates.dt.tz_localize(None) if dates.dt.tz is not None else dates
-    days = (plain.dt.normalize() - start).dt.days
-    first, last = days.groupby(start).min(), days.groupby(start).max()
-    grace = 0 if grain == "week" else 2
-    length = (
-        pandas.Series(
-            [p.days_in_month if grain == "month" else {"week": 7, "quarter": 90, "year": 365}[grain] for p in span], index=span
-        )
-        - 1
-    )
-    inner = span[1:-1]
-    usual_last = float(last.reindex(inner).median()) if len(inner) else float(length.iloc[-1])
-    usual_first = float(first.reindex(inner).median()) if len(inner) else 0.0
-    whole.iloc[-1] = last.get(span[-1], -1) >= min(usual_last, float(length.iloc[-1])) - grace
-    if len(span) > 1:
-        whole.iloc[0] = first.get(span[0], 99) <= usual_first + grace
-    return whole
-
-
-def _findings(p: Periods, wish: wishes.Wish) -> list[str]:
-    """What stands out, most important first, as Markdown lines."""
-    say, found = p.speech, []
-    pair = p.newest()
-    adds = wish.aggregate in ("sum", "count")
-    if pair and len(p.grid.columns) > 1 and adds:
-        change = (p.grid.loc[pair[0]] - p.grid.loc[pair[1]]).sort_values(key=abs, ascending=False)
-        total = p.total[pair[0]] - p.total[pair[1]]
-        makers = change[(change * total) > 0].iloc[:2]
-        if total and len(makers):
-            parts = [f"**{escape(n)}** {say.number(v, _places(p), sign=True)}" for n, v in makers.items()]
-            found.append(say.pick("Most of the change comes from ", "Основной вклад в изменение: ") + say.listed(parts) + ".")
-    found += _unusual(p)
-    found += _runs(p)
-    if pair and adds and len(p.grid.columns):
-        before, now = p.grid.loc[: pair[1]], p.grid.loc[pair[0]]
-        gone = [n for n in p.grid.columns if now[n] == 0 and (before[n] != 0).all()]
-        new = [n for n in p.grid.columns if now[n] != 0 and (before[n] == 0).all()]
-        for names, en, ru in (
-            (gone, "has nothing in the newest period", "нет данных за последний период"),
-            (new, "appears for the first time", "появляется впервые"),
-        ):
-            found += [f"**{escape(n)}** {say.pick(en, ru)}." for n in names[:2]]
-        share = p.grid.sum() / p.grid.sum().sum() if p.grid.sum().sum() else p.grid.sum()
-        if len(share) > 2 and (share > 0.5).any() and (p.grid.sum() >= 0).all():
-            name = share.idxmax()
-            found.append(
-                say.pick(
-                    f"**{escape(name)}** makes {say.percent(share[name], 0)} of the total.",
-                    f"**{escape(name)}** даёт {say.percent(share[name], 0)} итога.",
-                )
-            )
-    return found[:6]
-
-
-def _unusual(p: Periods) -> list[str]:
-    """Complete periods far from the others, of the total and of each group."""
-    say, found = p.speech, []
-    series = {"": p.total} | ({n: p.grid[n] for n in p.grid.columns} if len(p.grid.columns) > 1 else {})
-    for name, values in series.items():
-        values = values[p.complete.to_numpy()].dropna()
-        if len(values) < 5:
-            continue
-        middle = float(values.median())
-        spread = 1.4826 * float((values - middle).abs().median())
-        for period, v in values.items():
-            far = abs(v - middle) / spread if spread else 0.0
-            if far > FAR and middle and abs(v / middle - 1) >= 0.2:
-                who = f"**{escape(name)}**" if name else say.pick("The total", "Итог")
-                up = v > middle
-                found.append(
-                    (
-                        bool(name),
-                        -far,
-                        say.pick(
-                            f"{who} was unusually {'high' if up else 'low'} in {p.name(period)}: {say.number(v, _places(p))}, where {say.number(middle, _places(p))} is usual.",
-                            f"{who}: необычно {'высокое' if up else 'низкое'} значение, {p.name(period)}: {say.number(v, _places(p))} при обычном {say.number(middle, _places(p))}.",
-                        ),
-                    )
-                )
-    return [text for _, _, text in sorted(found)[:3]]
-
-
-def _runs(p: Periods) -> list[str]:
-    """Groups that went the same way at least four times in a row up to the newest complete period."""
-    say, found = p.speech, []
-    whole = p.grid[p.complete.to_numpy()]
-    for name in whole.columns:
-        steps = numpy.sign(whole[name].diff().dropna().to_numpy())[::-1]
-        n = sum(1 for _ in itertools.takewhile(lambda step: step == steps[0] != 0, steps))
-        if n >= 4:
-            up, before = steps[0] > 0, whole[name].iloc[-1 - n]
-            change = whole[name].iloc[-1] / before - 1 if before else float("nan")
-            found.append(
-                say.pick(
-                    f"**{escape(name)}** has {'risen' if up else 'fallen'} {n} times in a row ({say.percent(change, sign=True)} in all).",
-                    f"**{escape(name)}**: {'рост' if up else 'падение'} {say.count(n, 'раз', 'раза', 'раз')} подряд (всего {say.percent(change, sign=True)}).",
-                )
-            )
-    return found[:2]
-
-
-def _places(p: Periods) -> int:
-    """Decimal places that suit the measure's size."""
-    values = p.total.dropna().abs()
-    if not len(values) or values.median() >= 1000 or (values == values.round()).all():
-        return 0
-    return 2
+    wish.dimensions = [] if wish.aggregate == "last" else wish.dimensions[:1]
 
 
 def _headline(p: Periods, wish: wishes.Wish, what: str) -> str:
-    say, pair, places = p.speech, p.newest(), _places(p)
+    say, pair, places = p.speech, p.newest(), digits(p)
     what = say.heading(what)
     if pair is None:
-        period = p.total.index[-1]
+        period = p.total.last_valid_index()
+        if period is None:
+            period = p.total.index[-1]
         return f"**{escape(what)}**, {p.name(period)}: **{say.number(p.total[period], places)}**. " + say.pick(
             "There are not two complete periods to compare.", "Двух полных периодов для сравнения нет."
         )
     now, before = p.total[pair[0]], p.total[pair[1]]
-    change = now / before - 1 if before else float("nan")
+    change = relative(now, before)
+    told = say.percent(change, sign=True) if math.isfinite(change) else say.number(now - before, places, sign=True)
+    if not p.neighbours():
+        gap = say.pick(f"{p.name(pair[1])}, the last one before it with rows", f"{p.name(pair[1])}, последний до него с данными")
+        return say.pick(
+            f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {told} against {say.number(before, places)} in {gap}.",
+            f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {told} к {say.number(before, places)} ({gap}).",
+        )
     return say.pick(
-        f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {say.percent(change, sign=True)} against {say.number(before, places)} in the {GRAINS[p.grain][0]} before.",
-        f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {say.percent(change, sign=True)} к предыдущему периоду ({say.number(before, places)}).",
+        f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {told} against {say.number(before, places)} in the {GRAINS[p.grain][0]} before.",
+        f"**{escape(what)}**, {p.name(pair[0])}: **{say.number(now, places)}**, {told} к предыдущему периоду ({say.number(before, places)}).",
     )
 
 
@@ -304,12 +137,13 @@ def _change_frame(p: Periods) -> pandas.DataFrame | None:
     now, before = p.grid.loc[pair[0]], p.grid.loc[pair[1]]
     frame = pandas.DataFrame({"now": now, "before": before})
     frame["change"] = frame["now"] - frame["before"]
-    frame["relative"] = frame["change"] / frame["before"].where(frame["before"] != 0)
+    frame["relative"] = (frame["change"] / frame["before"]).where((frame["before"] > 0) & (frame["now"] >= 0))
+    frame = frame.dropna(how="all", subset=["now", "before"])
     return frame.sort_values("now", ascending=False)
 
 
 def _change_table(p: Periods, frame: pandas.DataFrame, what: str) -> str:
-    say, places, pair = p.speech, _places(p), p.newest()
+    say, places, pair = p.speech, digits(p), p.newest()
     assert pair is not None
     rows = [
         [
@@ -325,13 +159,15 @@ def _change_table(p: Periods, frame: pandas.DataFrame, what: str) -> str:
 
 
 def _total_table(p: Periods, what: str) -> str:
-    say, places = p.speech, _places(p)
+    say, places = p.speech, digits(p)
     rows = []
     for at, (period, v) in enumerate(p.total.items()):
         before = p.total.iloc[at - 1] if at else float("nan")
         both = at > 0 and p.complete.iloc[at] and p.complete.iloc[at - 1]
         part = "" if p.complete.iloc[at] else say.pick(" (incomplete)", " (неполный)")
-        rows.append([p.name(period) + part, say.number(v, places), say.percent(v / before - 1, sign=True) if both and before else "–"])
+        if pandas.isna(v):
+            part = say.pick(" (no rows)", " (нет строк)")
+        rows.append([p.name(period) + part, say.number(v, places), say.percent(relative(v, before), sign=True) if both else "–"])
     return table(
         [say.pick(GRAINS[p.grain][0].capitalize(), GRAINS[p.grain][2].capitalize()), what, say.pick("Change", "Изменение")],
         rows,
@@ -341,7 +177,7 @@ def _total_table(p: Periods, what: str) -> str:
 
 def _write(p: Periods, wish: wishes.Wish, work: Job, notes: list[str]) -> None:
     say = work.speech
-    what = wish.measures[0] if wish.measures else say.pick("Rows", "Строки")
+    what = wish.measures[0] if wish.measures and wish.aggregate in ("sum", "last") else wish.heading(say)
     by = wish.dimensions[0] if wish.dimensions else ""
     change = _change_frame(p)
     pictures = _pictures(p, what, by, change)
@@ -352,7 +188,7 @@ def _write(p: Periods, wish: wishes.Wish, work: Job, notes: list[str]) -> None:
             notes.append(
                 say.pick(f"{p.name(period)} is incomplete and not compared", f"{p.name(period)}: период неполный, не сравнивается")
             )
-    findings = _findings(p, wish)
+    findings = stand_out(p, wish)
     understood = say.pick("Understood as: ", "Понято так: ") + wish.told(say) + "."
     parts = [_headline(p, wish, what)]
     if change is not None:
@@ -387,14 +223,14 @@ def _pictures(p: Periods, what: str, by: str, change: pandas.DataFrame | None) -
             (charts.save(charts.lines(p.grid, title=alt, value=what, language=say.language), "/workspace/out/2-groups.png"), alt)
         )
     pair = p.newest()
-    if change is not None and pair and len(change) > 1:
+    if change is not None and pair and change["change"].notna().sum() > 1:
         alt = say.pick(
             f"{what}, change: {p.name(pair[0])} against {p.name(pair[1])}", f"{what}, изменение: {p.name(pair[0])} к {p.name(pair[1])}"
         )
         made.append(
             (
                 charts.save(
-                    charts.bars(change["change"], title=alt, value=what, rest="drop", language=say.language),
+                    charts.bars(change["change"].dropna(), title=alt, value=what, rest="drop", language=say.language),
                     "/workspace/out/3-change.png",
                 ),
                 alt,
@@ -410,7 +246,7 @@ def _workbook(p: Periods, what: str, by: str, change: pandas.DataFrame | None, n
             {
                 head: p.total.index,
                 what: p.total.to_numpy(),
-                say.pick("Change", "Изменение"): p.total.pct_change().replace([numpy.inf, -numpy.inf], numpy.nan).to_numpy(),
+                say.pick("Change", "Изменение"): [relative(v, b) for v, b in zip(p.total, p.total.shift())],
                 say.pick("Complete", "Полный"): [say.pick("yes", "да") if c else say.pick("no", "нет") for c in p.complete],
             }
         )
@@ -425,7 +261,7 @@ def _workbook(p: Periods, what: str, by: str, change: pandas.DataFrame | None, n
                 flat,
                 sheet=say.pick("Change", "Изменение"),
                 formats={names[4]: "percent"},
-                totals=[names[1], names[2], names[3]] if wish_adds(p) else False,
+                totals=[names[1], names[2], names[3]] if adds_up(p) else False,
                 total_label=say.pick("Total", "Итого"),
             )
         if len(p.grid.columns):
@@ -434,18 +270,13 @@ def _workbook(p: Periods, what: str, by: str, change: pandas.DataFrame | None, n
             book.table(
                 grid,
                 sheet=clean(by, 20) or "Groups",
-                totals=[str(c) for c in p.grid.columns] if wish_adds(p) else False,
+                totals=[str(c) for c in p.grid.columns] if adds_up(p) else False,
                 total_label=say.pick("Total", "Итого"),
             )
         if notes:
             book.table(
                 pandas.DataFrame({say.pick("Notes on the data", "Замечания о данных"): notes}), sheet=say.pick("Notes", "Замечания")
             )
-
-
-def wish_adds(p: Periods) -> bool:
-    """Whether the groups add up to the total (sums do, averages do not)."""
-    return bool(numpy.allclose(p.grid.sum(axis=1).to_numpy(), p.total.to_numpy(), rtol=1e-6, atol=1e-6, equal_nan=True))
 
 
 if __name__ == "__main__":
