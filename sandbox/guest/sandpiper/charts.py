@@ -165,20 +165,23 @@ def columns(
     unit: str = "",
     value: str = "",
     stacked: bool = False,
+    rest: str = "sum",
     percent: bool = False,
     language: str | None = None,
 ) -> Figure:
     """Upright columns along a short ordered axis: periods, steps, age groups.
 
-    A DataFrame gives groups (or stacks) of columns with a legend. Over 36
-    places become lines.
+    A DataFrame gives groups (or stacks) of columns with a legend; those that
+    are too many are added up as one, or with ``rest="drop"`` (means, rates) only
+    counted in a note. Over 36 places become lines.
     """
     speech = of(language)
     frame = data.to_frame() if isinstance(data, pandas.Series) else data
-    frame, note = _few_columns(frame.apply(_numbers_or_nan), speech, add=True)
-    frame = frame.dropna(how="all")
-    if frame.empty:
+    frame, note = _few_columns(frame.apply(_numbers_or_nan), speech, add=rest == "sum")
+    if frame.notna().sum().sum() == 0:
         return _nothing(title, speech)
+    if not isinstance(frame.index, (pandas.DatetimeIndex, pandas.PeriodIndex)):
+        frame = frame.dropna(how="all")  # a period without values keeps its place, a name does not
     if len(frame) > 36:
         return lines(frame, title=title, unit=unit, value=value, percent=percent, language=language)
     figure, axes = _figure(title, note)
@@ -445,7 +448,8 @@ def _few_columns(frame: pandas.DataFrame, speech: Speech, add: bool) -> tuple[pa
     few = frame.iloc[:, kept].copy()
     if add:
         few[speech.pick("Other", "Прочие") + f" ({len(others)})"] = frame.iloc[:, others].sum(axis=1, min_count=1)
-    return few, ""
+        return few, ""
+    return few, speech.pick(f"{len(others)} more are not shown", f"Не показано ещё: {len(others)}")
 
 
 def _axis_label(value: str, scale: str, unit: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pandas
 
 from . import charts, wishes
-from .inputs import Job, merged
+from .inputs import Job, concerning, merged
 from .markdown import escape
 from .speech import Speech
 from .words import clean
@@ -49,13 +49,15 @@ def make(work: Job) -> Digest:
     frame, left = merged(work.tables())
     say = work.speech
     wish = wishes.understand(work.text, frame)
+    if wish.aggregate == "last":  # told by groups too, where the last row is no answer
+        wish.aggregate = "mean"
     dimensions = [d for d in wish.dimensions if d != wish.date] or [
         d for d in wishes.roles(frame).dimensions if 2 <= frame[d].nunique() <= 30
     ][:2]
     measure = wish.measures[0] if wish.measures else ""
     values = frame[measure].astype("float64") if measure else pandas.Series(1.0, index=frame.index)
     how = "sum" if wish.aggregate == "count" else wish.aggregate
-    what = say.heading(clean(measure)) if measure else say.pick("Number of rows", "Число строк")
+    what = wish.heading(say)
     if wish.date and not wish.grain:
         wish.grain = wishes.natural_grain(frame[wish.date].dropna())
     wish.dimensions = dimensions[:2]
@@ -69,7 +71,7 @@ def make(work: Job) -> Digest:
         _period(frame, wish, say),
     )
     made.understood = wish.told(say)
-    made.notes = [str(n) for n in frame.attrs.get("notes", [])][:6]
+    made.notes = concerning(frame, {*wish.measures, *wish.dimensions, wish.date} - {""})
     made.notes += [
         say.pick("left out, for its columns differ: ", "не вошло, столбцы другие: ") + clean(t.name) for t in left
     ]
@@ -100,7 +102,7 @@ def _over_time(
     made: Digest, values: pandas.Series, frame: pandas.DataFrame, wish: wishes.Wish, what: str, how: str, say: Speech
 ) -> None:
     start = wishes.floor_dates(frame[wish.date], wish.grain)
-    line = values.groupby(start).agg(how)
+    line = wishes.reduced(values, start, how).dropna()
     if len(line) < 2:
         return
     draw = charts.columns if len(line) <= 14 else charts.lines
@@ -129,7 +131,7 @@ def _over_time(
 
 def _by(made: Digest, values: pandas.Series, column: pandas.Series, n: int, what: str, how: str, say: Speech) -> None:
     names = column.astype("object").where(column.notna(), say.pick("(none)", "(пусто)")).astype(str)
-    parts = values.groupby(names).agg(how).dropna().sort_values(ascending=False)
+    parts = wishes.reduced(values, names, how).dropna().sort_values(ascending=False)
     if len(parts) < 2:
         return
     label = clean(str(column.name)).replace("_", " ")
@@ -141,11 +143,11 @@ def _by(made: Digest, values: pandas.Series, column: pandas.Series, n: int, what
     top = clean(str(parts.index[0]), 60)
     headline = (
         say.pick(
-            f"{top} leads with {say.percent(parts.iloc[0] / parts.sum(), 0)} of {what.lower()}",
+            f"{top} leads with {say.percent(parts.iloc[0] / parts.sum(), 0)} of {say.within(what)}",
             f"{top}: {say.percent(parts.iloc[0] / parts.sum(), 0)} — {what}",
         )
-        if shares
-        else say.pick(f"{top} has the highest {what.lower()}", f"{top}: наибольшее — {what}")
+        if shares and parts.iloc[0] > 1.15 * parts.sum() / len(parts)
+        else say.pick(f"{top} has the highest {say.within(what)}", f"{top}: наибольшее — {what}")
     )
     made.pictures.append(
         Picture(os.path.relpath(path, "/workspace"), headline, say.pick(f"{what} by {label}", f"{what}: {label}"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pandas
 
+from . import measures as kinds
 from .speech import Speech
 from .words import clean
 
@@ -53,11 +54,13 @@ _AGGREGATES = (
     ("min", r"\b(?:minimum|min|lowest)\b|миним"),
     ("count", r"\b(?:how many|number of|count)\b|сколько|\bчисло\b"),
 )
-_RATE = re.compile(
-    r"price|rate|ratio|percent|pct|%|share|avg|average|mean|score|rating|\bage\b|temp|latency|margin_pct|cost per"
-    r"|цен|ставк|дол[яи]|процент|средн|оценк|рейтинг|возраст|температур",
-    re.IGNORECASE,
-)
+# Levels whose total somebody may well ask for, when they say so.
+_TOTALLED = re.compile(r"salar|wage|duration|time|weight|зарплат|оклад|длительн", re.IGNORECASE)
+_TELLS = re.compile(r"\b(?:avg|average|mean|median|max|min)\b|средн|медиан", re.IGNORECASE)
+_PAY = re.compile(r"salar|wage|оклад|зарплат", re.IGNORECASE)
+_TOTAL = re.compile(r"\b(?:total|sum|altogether)\b|\bсумм|\bитог|\bвсего\b|\bобщ(?:ая|ий|ую|ее|ей)\b", re.IGNORECASE)
+# Shares and rates of something: their plain mean gives a small row a large say.
+_SHARE = re.compile(r"rate|ratio|percent|pct|%|\bshare\b|дол[яи]|процент", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"(?:^|[\s_-])(?:id|ids|uuid|guid|no|nr|num|number|code|key|zip|postcode|phone|tel|sku|row|index|инн|кпп|номер|№|код|артикул|индекс|телефон)$|^(?:id|№)"
     r"|(?<=[a-z])(?:Id|ID|No|Code)$",
@@ -94,6 +97,18 @@ class Wish:
     aggregate: str
     top: int
     named: set[str]  # columns that the request itself named
+    unused: list[str] = field(default_factory=list)  # of these, what can serve as nothing
+
+    def heading(self, speech: Speech) -> str:
+        """What is shown, as a title's beginning: "Revenue", "Average salary", "Number of rows"."""
+        if not self.measures:
+            return speech.pick("Number of rows", "Число строк")
+        plain = speech.heading(clean(self.measures[0]))
+        if _TELLS.search(kinds.plain(self.measures[0])):
+            return plain
+        words = {"mean": ("Average", "Среднее"), "median": ("Median", "Медиана"), "max": ("Highest", "Наибольшее"), "min": ("Lowest", "Наименьшее")}
+        how = words.get(self.aggregate)
+        return f"{speech.pick(*how)}{speech.pick(' ', ': ')}{speech.within(plain)}" if how else plain
 
     def told(self, speech: Speech) -> str:
         """One line that says how the request was understood."""
@@ -104,6 +119,7 @@ class Wish:
             "max": ("greatest", "наибольшее"),
             "min": ("least", "наименьшее"),
             "count": ("number of rows", "число строк"),
+            "last": ("last value", "последнее значение"),
         }[self.aggregate]
         what = speech.listed([f"`{clean(m)}`" for m in self.measures])
         by = speech.listed([f"`{clean(d)}`" for d in self.dimensions])
@@ -126,6 +142,11 @@ class Wish:
                 )
                 + f" (`{clean(self.date)}`)"
             )
+        if self.aggregate == "mean" and any(_SHARE.search(m) for m in self.measures):
+            text += speech.pick("; every row counts alike in the average", "; в среднем все строки равноправны")
+        if self.unused:
+            shown = speech.listed([f"`{clean(n)}`" for n in self.unused])
+            text += speech.pick(f"; not used: {shown}", f"; не использовано: {shown}")
         return text
 
 
@@ -148,7 +169,7 @@ def roles(frame: pandas.DataFrame) -> Roles:
         elif pandas.api.types.is_numeric_dtype(column):
             if _YEAR.match(str(name)):
                 found.dimensions.append(name)
-            elif distinct and not is_identifier(name):
+            elif distinct and not is_identifier(name) and kind(frame, name) != kinds.LABEL:
                 found.measures.append(name)
             elif distinct and 1 < distinct <= min(MOST_GROUPS, rows / 2):
                 found.dimensions.append(name)
@@ -178,13 +199,66 @@ def understand(request: str, frame: pandas.DataFrame) -> Wish:
     if aggregate == "count":
         measures = []
     elif not measures:
-        measures = _usual_measures(able.measures)[:1]
-    if not aggregate:
-        aggregate = "count" if not measures else "mean" if all(is_rate(frame, m) for m in measures) else "sum"
+        measures = _unnamed_measure(able.measures, frame, bool(dimensions))
     grain = next((name for name, pattern in _GRAINS if re.search(pattern, request, re.IGNORECASE)), "")
     date = (dates or _usual_dates(able.dates, frame) or [""])[0]
+    if not aggregate:
+        aggregate = _aggregate(request, frame, measures, over_time=bool(date) and not dimensions)
     top = next((int(a or b) for a, b in _TOP.findall(request)), 0)
-    return Wish(measures, dimensions, date, grain if date else "", aggregate, top, set(named))
+    unused = [n for n in named if n not in measures and n not in dimensions and n not in able.dates and aggregate != "count"]
+    return Wish(measures, dimensions, date, grain if date else "", aggregate, top, set(named), unused)
+
+
+def _unnamed_measure(names: list[str], frame: pandas.DataFrame, split: bool) -> list[str]:
+    """What a request is about that names no measure: money, then amounts; else how many rows there are.
+
+    Where it says what to split by, only what is surely an amount is summed
+    unasked, or the only measure there is.
+    """
+    ranked = _usual_measures(names)
+    amounts = [n for n in ranked if kinds.is_amount(n) and kind(frame, n) == kinds.ADDS]
+    if amounts or len(names) == 1:
+        return (amounts or ranked)[:1]
+    if split:
+        return []
+    return ([n for n in ranked if kind(frame, n) == kinds.ADDS] or ranked)[:1]
+
+
+def _aggregate(request: str, frame: pandas.DataFrame, measures: list[str], over_time: bool) -> str:
+    """How measures are put together, where the request does not say it."""
+    if not measures:
+        return "count"
+    what = {kind(frame, m) for m in measures}
+    if what == {kinds.ADDS}:
+        return "sum"
+    if _TOTAL.search(request) and all(_TOTALLED.search(m) for m in measures):
+        return "sum"
+    if what == {kinds.STOCK} and over_time:
+        return "last"
+    return "mean" if what <= {kinds.LEVEL, kinds.STOCK, kinds.LABEL} else "sum"
+
+
+def kind(frame: pandas.DataFrame, name: str) -> str:
+    """What a measure is: one of the words of ``measures``."""
+    column = frame[name]
+    if not pandas.api.types.is_numeric_dtype(column) or pandas.api.types.is_bool_dtype(column):
+        return kinds.kind(name, None)
+    return kinds.kind(name, kinds.facts_of(column), frame.attrs.get("units", {}).get(name, ""))
+
+
+def reduced(values: pandas.Series, by: object, how: str) -> pandas.Series:
+    """Values put together by group. A group without any value has none: it is not zero."""
+    grouped = values.groupby(by, observed=True)
+    return grouped.sum(min_count=1) if how == "sum" else grouped.agg(how)
+
+
+def in_order(frame: pandas.DataFrame, date: str) -> pandas.DataFrame:
+    """Rows by date, for what the last of a period is; files that begin with the newest are turned round."""
+    if not date or frame[date].is_monotonic_increasing:
+        return frame
+    known = frame[date].dropna()
+    turned = frame.iloc[::-1] if len(known) > 1 and known.iloc[0] > known.iloc[-1] else frame
+    return turned.sort_values(date, kind="stable")
 
 
 def is_identifier(name: object) -> bool:
@@ -194,7 +268,7 @@ def is_identifier(name: object) -> bool:
 
 def is_rate(frame: pandas.DataFrame, name: str) -> bool:
     """Whether adding a measure up makes no sense (a price, a share, an age)."""
-    return bool(_RATE.search(str(name)))
+    return kind(frame, name) != kinds.ADDS
 
 
 def floor_dates(moments: pandas.Series, grain: str) -> pandas.Series:
@@ -220,7 +294,7 @@ def _usual_measures(names: list[str]) -> list[str]:
         idea = next(
             (n for n, stems in enumerate(_CONCEPTS) if any(w.startswith(s) for w in _words(name) for s in stems)), 99
         )
-        return {0: 0, 1: 1, 5: 2, 4: 3, 2: 4}.get(idea, 9 if _RATE.search(str(name)) else 6)
+        return {0: 0, 1: 1, 5: 2, 4: 3, 2: 4}.get(idea, 5 if kinds.is_amount(name) or _PAY.search(name) else 6)
 
     return sorted(names, key=rank)
 
@@ -246,6 +320,8 @@ def _mention(words: list[str], name: str, columns: pandas.Index) -> frozenset[in
     parts = [p for p in every if len(p) > 2 and p not in _FILLERS] or every
     whole = {"".join(_words(str(c))) for c in columns}
     places: set[int] = set()
+    if len(parts) > 4:  # a question as a header: one telling word of it will do
+        return frozenset(i for i, w in enumerate(words) if any(_akin(w, p) for p in parts))
     for part in parts:
         at = {i for i, w in enumerate(words) if _same(w, part)}
         if not at and len(parts) == 1:
@@ -275,6 +351,11 @@ def _same(word: str, part: str) -> bool:
         )
     longer, short = (word, part) if len(word) > len(part) else (part, word)
     return longer in (short + "s", short + "es") or (short.endswith("y") and longer == short[:-1] + "ies")
+
+
+def _akin(word: str, part: str) -> bool:
+    """Whether two long words share a stem: satisfaction and satisfied."""
+    return min(len(word), len(part)) >= 6 and word[:6] == part[:6] or len(part) > 5 and _same(word, part)
 
 
 def _alike(word: str, part: str) -> bool:

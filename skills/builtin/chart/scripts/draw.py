@@ -10,7 +10,7 @@ import pandas
 from matplotlib.figure import Figure
 
 from sandpiper import answer, charts, refuse, wishes
-from sandpiper.inputs import Job, job, merged
+from sandpiper.inputs import Job, concerning, job, merged
 from sandpiper.markdown import escape
 from sandpiper.speech import Speech
 from sandpiper.words import clean
@@ -66,6 +66,7 @@ def main() -> None:
         parts.append(f"**{escape(drawn.title, 160)}** (`chart-{n}.png`). {drawn.sentence}")
     say = work.speech
     parts.append(say.pick("Understood as: ", "Понято так: ") + wish.told(say) + ".")
+    parts += _notes(frame, wish, say)
     if re.search(KINDS[4][1], work.text, re.IGNORECASE) and "bar" in kinds:
         parts.append(
             say.pick(
@@ -84,6 +85,12 @@ def main() -> None:
     answer("\n\n".join(parts))
 
 
+def _notes(frame: pandas.DataFrame, wish: wishes.Wish, say: Speech) -> list[str]:
+    """What the reader noticed about the columns that are drawn."""
+    found = concerning(frame, {*wish.measures, *wish.dimensions, wish.date} - {""})
+    return [say.pick("Notes: ", "Замечания: ") + "; ".join(escape(n, 160) for n in found) + "."] if found else []
+
+
 def _override(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> None:
     options = work.options
     for name in filter(None, (options.value, options.by, options.date)):
@@ -91,6 +98,7 @@ def _override(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> None:
             refuse(f"There is no column {name!r}; there are: {', '.join(map(str, frame.columns))}")
     if options.value:
         wish.measures, wish.aggregate = [options.value], "mean" if wishes.is_rate(frame, options.value) else "sum"
+        wish.unused = []
     if options.by:
         wish.dimensions = [options.by]
     wish.date = options.date or wish.date
@@ -132,10 +140,12 @@ class Artist:
     """Draws one table's charts after one wish."""
 
     def __init__(self, frame: pandas.DataFrame, wish: wishes.Wish, speech: Speech) -> None:
-        self.frame, self.wish, self.say = frame, wish, speech
+        self.frame, self.wish, self.say = wishes.in_order(frame, wish.date), wish, speech
+        frame = self.frame
         self.roles = wishes.roles(frame)
         measure = wish.measures[0] if wish.measures else ""
-        self.what = speech.heading(clean(measure)) if measure else speech.pick("Number of rows", "Число строк")
+        self.what = wish.heading(speech)
+        self.plain = speech.heading(clean(measure)) if measure else self.what
         self.values = frame[measure].astype("float64") if measure else pandas.Series(1.0, index=frame.index)
         self.how = "sum" if wish.aggregate == "count" else wish.aggregate
         self.adds = self.how == "sum"
@@ -176,9 +186,9 @@ class Artist:
             freq={"day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}[grain],
         ).start_time
         if not by:
-            made = self.values.groupby(start).agg(self.how).to_frame(self.what)
+            made = wishes.reduced(self.values, start, self.how).to_frame(self.what)
         else:
-            made = self.values.groupby([start, self._names(by)]).agg(self.how).unstack()
+            made = wishes.reduced(self.values, [start, self._names(by)], self.how).unstack()
         return made.reindex(span)  # a period without rows is a gap, not a zero
 
     def _title(self, *by: str) -> str:
@@ -223,7 +233,11 @@ class Artist:
         )
 
     def _grouped(self, by: str) -> pandas.Series:
-        return self.values.groupby(self._names(by)).agg(self.how).dropna()
+        return wishes.reduced(self.values, self._names(by), self._by_name()).dropna()
+
+    def _by_name(self) -> str:
+        """How values are put together where not by time: the last row of a name is no answer."""
+        return "mean" if self.how == "last" else self.how
 
     def _bar(self) -> Drawn:
         by = self._dimension()
@@ -263,15 +277,17 @@ class Artist:
             data = self._over_time(self.wish.dimensions[0] if self.wish.dimensions else "")
             title = self._title(*(self.wish.dimensions[:1]), self._grain_word())
             return Drawn(
-                charts.columns(data, title=title, value=self.what, language=self.say.language),
+                charts.columns(data, title=title, value=self.what, rest="sum" if self.adds else "drop", language=self.say.language),
                 title,
-                self._extremes(data.sum(axis=1, min_count=1).dropna().rename(index=self._when)),
+                self._extremes(data.sum(axis=1, min_count=1).dropna().rename(index=self._when))
+                if self.adds
+                else self._cells(data.rename(index=self._when)),
             )
         by = self._dimension()
         data = self._grouped(by)
         title = self._title(by)
         return Drawn(
-            charts.columns(data, title=title, value=self.what, language=self.say.language), title, self._extremes(data)
+            charts.columns(data, title=title, value=self.what, rest="sum" if self.adds else "drop", language=self.say.language), title, self._extremes(data)
         )
 
     def _crossing(self) -> tuple[pandas.DataFrame, str]:
@@ -281,8 +297,8 @@ class Artist:
             made.index = [self._when(m) for m in made.index]
             return made.T, self._title(first, self._grain_word())
         second = self._dimension(1)
-        made = self.values.groupby([self._names(first), self._names(second)]).agg(self.how).unstack()
-        order = made.sum(axis=1).sort_values(ascending=False).index
+        made = wishes.reduced(self.values, [self._names(first), self._names(second)], self._by_name()).unstack()
+        order = (made.sum(axis=1) if self.adds else made.mean(axis=1)).sort_values(ascending=False).index
         return made.loc[order], self._title(first, second)
 
     def _heat(self) -> Drawn:
@@ -290,20 +306,37 @@ class Artist:
         return Drawn(
             charts.heat(data, title=title, language=self.say.language),
             title,
-            self._extremes(data.sum(axis=1) if self.adds else data.mean(axis=1)),
+            self._extremes(data.sum(axis=1)) if self.adds else self._cells(data),
         )
 
     def _stacked(self) -> Drawn:
         data, title = self._crossing()
-        return Drawn(
-            charts.columns(data.T, title=title, value=self.what, stacked=True, language=self.say.language),
-            title,
-            self._extremes(data.sum(axis=1)),
+        flat = data.T
+        if self.adds:
+            figure = charts.columns(flat, title=title, value=self.what, stacked=True, language=self.say.language)
+            return Drawn(figure, title, self._extremes(data.sum(axis=1)))
+        figure = charts.columns(flat, title=title, value=self.what, rest="drop", language=self.say.language)
+        why = self.say.pick(
+            "Averages do not add up, so the columns stand side by side.",
+            "Средние не складываются, поэтому столбцы стоят рядом.",
+        )
+        return Drawn(figure, title, f"{self._cells(data)} {why}")
+
+    def _cells(self, data: pandas.DataFrame) -> str:
+        """The extremes of a crossing whose cells do not add up."""
+        cells = data.stack().dropna()
+        high, low = cells.idxmax(), cells.idxmin()
+        place = (lambda at: escape(str(at[0]))) if len(data.columns) == 1 else (lambda at: f"{escape(str(at[0]))}, {escape(str(at[1]))}")
+        return (
+            self.say.pick("Greatest: ", "Наибольшее: ")
+            + f"{self.say.number(cells[high])} ({place(high)}); "
+            + self.say.pick("least: ", "наименьшее: ")
+            + f"{self.say.number(cells[low])} ({place(low)})."
         )
 
     def _histogram(self) -> Drawn:
         values = self.values.dropna()
-        title = self.say.pick(f"Distribution of {self.what}", f"Распределение: {self.what}")
+        title = self.say.pick(f"Distribution of {self.plain}", f"Распределение: {self.plain}")
         sentence = (
             self.say.pick("Median ", "Медиана ")
             + self.say.number(float(values.median()))
@@ -316,7 +349,7 @@ class Artist:
             + "."
         )
         return Drawn(
-            charts.histogram(values, title=title, value=self.what, language=self.say.language), title, sentence
+            charts.histogram(values, title=title, value=self.plain, language=self.say.language), title, sentence
         )
 
     def _scatter(self) -> Drawn:

@@ -9,6 +9,7 @@ import numpy
 import pandas
 from plan import Measure, Plan
 from sandpiper.speech import Speech
+from sandpiper.wishes import reduced
 
 _FREQUENCIES = {"hour": "h", "day": "D", "week": "W-SUN", "month": "M", "quarter": "Q", "year": "Y"}
 _MAX_FINDINGS = 9
@@ -43,8 +44,8 @@ def analyse(frame: pandas.DataFrame, plan: Plan, speech: Speech) -> Analysis:
 
 def _by_group(groups: pandas.Series, values: pandas.Series, how: str, speech: Speech) -> pandas.DataFrame:
     labels = groups.astype(object).where(groups.notna(), speech.pick("(missing)", "(пусто)"))
-    grouped = values.groupby(labels)
-    table = pandas.DataFrame({"value": grouped.agg(how), "rows": grouped.size()})
+    table = pandas.DataFrame({"value": reduced(values, labels, how), "rows": values.groupby(labels).size()})
+    table = table[table["value"].notna()]
     total = table["value"].sum()
     if how == "sum" and total and (table["value"] >= 0).all():
         table.insert(1, "share", table["value"] / total)
@@ -59,7 +60,7 @@ def _by_period(result: Analysis, frame: pandas.DataFrame, values: pandas.Series,
     result.undated = int((~known).sum())
     periods = when[known].dt.to_period(_FREQUENCIES[plan.period])
     grouped = values[known].groupby(periods)
-    table = pandas.DataFrame({"value": grouped.agg(how), "rows": grouped.size()})
+    table = pandas.DataFrame({"value": reduced(values[known], periods, how), "rows": grouped.size()})
     full = pandas.period_range(table.index.min(), table.index.max(), freq=_FREQUENCIES[plan.period])
     if len(full) <= 3 * len(table) + 10:
         table = table.reindex(full)
@@ -71,7 +72,7 @@ def _by_period(result: Analysis, frame: pandas.DataFrame, values: pandas.Series,
         order = [g for g in result.groups[name].index]
         labels = frame.loc[known, name].astype(object)
         labels = labels.where(labels.notna(), order[-1] if order[-1] not in set(labels.dropna()) else labels)
-        crossing = values[known].groupby([periods, labels]).agg(how).unstack()
+        crossing = reduced(values[known], [periods, labels], how).unstack()
         crossing = crossing.reindex(index=table.index, columns=[g for g in order if g in crossing.columns])
         result.crossing, result.cross_group = crossing, name
 
@@ -177,14 +178,14 @@ class _Findings:
             return []
         high, low, usual = values.idxmax(), values.idxmin(), values.median()
         return [s.pick(
-            f"Best {unit_name(self.plan.period, s)}: {when(high, s)} with {self._n(values[high])}; lowest: {when(low, s)} with {self._n(values[low])}; median {self._n(usual)}.",
+            f"Highest {unit_name(self.plan.period, s)}: {when(high, s)} with {self._n(values[high])}; lowest: {when(low, s)} with {self._n(values[low])}; median {self._n(usual)}.",
             f"Наибольшее значение: {when(high, s)} — {self._n(values[high])}; наименьшее: {when(low, s)} — {self._n(values[low])}; медиана {self._n(usual)}.",
         )]
 
     def _shares(self) -> list[str]:
         s, found = self.speech, []
         for name, table in list(self.result.groups.items())[:2]:
-            if "share" in table and len(table) > 2:
+            if "share" in table and len(table) > 2 and table["share"].iloc[0] > 1.15 / len(table):
                 top = table.index[0]
                 found.append(s.pick(
                     f"{code(top)} leads {code(name)} with {s.percent(table['share'].iloc[0], 0)} of {code(self.name)}; {code(table.index[-1])} is last with {s.percent(table['share'].iloc[-1], 0)}.",

@@ -6,8 +6,10 @@ import os
 
 import pandas
 from analysis import short_when
-from page import Section, measure_name
+from page import Section, capital, measure_name
+from plan import kind_of
 from sandpiper import charts, excel
+from sandpiper.measures import ADDS, LABEL
 from sandpiper.speech import Speech
 from sandpiper.words import clean
 
@@ -18,12 +20,12 @@ def draw(section: Section, folder: str, prefix: str, speech: Speech) -> None:
     """Draw what the analysis has; file names and captions go to the section."""
     analysis = section.analysis
     name = measure_name(section, speech)
-    title = name[:1].upper() + name[1:]
+    title = capital(name)
     unit = analysis.measure.unit if analysis.measure else ""
     additive = analysis.measure is None or analysis.measure.additive
     for at, (group, table) in enumerate(list(analysis.groups.items())[:2]):
         caption = speech.pick(f"{title} by {clean(group, 50)}", f"{title}: {clean(group, 50)}")
-        figure = charts.bars(_even(table["value"]), title=caption, unit=unit, value=title, rest="sum" if additive else "drop", language=speech.language)
+        figure = charts.bars(table["value"], title=caption, unit=unit, value=title, rest="sum" if additive else "drop", language=speech.language)
         _save(section, figure, folder, f"{prefix}by-{_slug(group, at)}.png", caption)
     if analysis.periods is not None and len(analysis.periods) > 1:
         _draw_trend(section, folder, prefix, title, unit, speech)
@@ -54,11 +56,6 @@ def _save(section: Section, figure: object, folder: str, name: str, caption: str
     section.charts.append((name, caption))
 
 
-def _even(values: pandas.Series) -> pandas.Series:
-    """Large values without fractions, so that all labels have as many digits."""
-    return values.round(0) if values.abs().max() >= 10_000 else values
-
-
 def _slug(name: str, position: int) -> str:
     """A file name out of a column's name; by position where little is left of it."""
     kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in name.lower())
@@ -73,7 +70,7 @@ def workbook(sections: list[Section], path: str, speech: Speech) -> None:
             mark = "" if len(sections) == 1 else f"{at + 1} "
             analysis = section.analysis
             name = measure_name(section, speech)
-            column = name[:1].upper() + name[1:]
+            column = capital(name)
             total = speech.pick("Total", "Всего")
             for group, table in analysis.groups.items():
                 shown = table.reset_index(names=clean(group, 60)).rename(columns={"value": column, "share": speech.pick("Share", "Доля"), "rows": speech.pick("Rows", "Строк")})
@@ -104,12 +101,12 @@ def _column_sheet(section: Section, speech: Speech) -> pandas.DataFrame:
     rows = []
     for i in range(min(len(section.table.decisions), 5_000)):
         column = section.table.column(i)
-        counted = not column.get("identifier")
+        kind = kind_of(section.table.decisions[i], section.table.figures[i]) if column.get("min") is not None else LABEL
         top = ", ".join(f"{t['value'][:40]} ({t['count']})" for t in column.get("top", [])[:5])
         rows.append({
             speech.pick("Column", "Столбец"): column["name"], speech.pick("Type", "Тип"): column["type"],
             speech.pick("Missing", "Пропуски"): column["missing"], speech.pick("Distinct", "Различных"): column["distinct"],
-            speech.pick("Sum", "Сумма"): column.get("sum") if counted else None, speech.pick("Mean", "Среднее"): column.get("mean") if counted else None,
+            speech.pick("Sum", "Сумма"): column.get("sum") if kind == ADDS else None, speech.pick("Mean", "Среднее"): column.get("mean") if kind != LABEL else None,
             speech.pick("Least", "Наименьшее"): column.get("min"), speech.pick("Greatest", "Наибольшее"): column.get("max"),
             speech.pick("First", "Первая дата"): column.get("first"), speech.pick("Last", "Последняя дата"): column.get("last"),
             speech.pick("Most frequent", "Самые частые"): top or None,

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas
 from analysis import Analysis, code, short_when
-from plan import Plan
+from plan import Plan, kind_of
 from sandpiper.decide import DATE, DATETIME, INTEGER, NUMBER
+from sandpiper.measures import ADDS, LABEL
 from sandpiper.notes import render
 from sandpiper.speech import Speech
 from sandpiper.tables import Table
@@ -155,21 +156,22 @@ def measure_name(section: Section, speech: Speech) -> str:
     measure = section.analysis.measure
     if measure is None:
         return speech.pick("rows", "строк")
-    name = clean(measure.name, 50)
+    name = clean(measure.name.replace("_", " "), 50)
     return name if measure.additive else speech.pick(f"mean {name}", f"среднее {name}")
 
 
 def _by(section: Section, group: str, speech: Speech) -> str:
-    return speech.pick(f"{_capital(measure_name(section, speech))} by {clean(group, 50)}", f"{_capital(measure_name(section, speech))}: {clean(group, 50)}").replace("*", "∗")
+    return speech.pick(f"{capital(measure_name(section, speech))} by {clean(group, 50)}", f"{capital(measure_name(section, speech))}: {clean(group, 50)}").replace("*", "∗")
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def capital(text: str) -> str:
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.islower() else text
 
 
 def _group_table(section: Section, name: str, frame: pandas.DataFrame, speech: Speech, brief: bool) -> str:
     shown = frame.iloc[: _ANSWER_GROUPS if brief else 60]
-    head = [clean(name, 40), _capital(measure_name(section, speech))]
+    head = [clean(name, 40), capital(measure_name(section, speech))]
     head += [speech.pick("Share", "Доля")] if "share" in frame else []
     head += [speech.pick("Rows", "Строк")] if section.analysis.measure else []
     digits = _digits(frame["value"])
@@ -204,15 +206,15 @@ def _period_block(section: Section, speech: Speech, brief: bool) -> str:
     analysis = section.analysis
     periods = analysis.periods
     names = _PERIOD_NAMES[section.plan.period]
-    title = speech.pick(f"{_capital(measure_name(section, speech))} by {names[0]}", f"{_capital(measure_name(section, speech))} по {names[1]}")
+    title = speech.pick(f"{capital(measure_name(section, speech))} by {names[0]}", f"{capital(measure_name(section, speech))} по {names[1]}")
     crossing = analysis.crossing
     cross = crossing is not None and 2 <= len(crossing.columns) <= (7 if brief else 14)
     if cross:
         title += speech.pick(f" and {clean(analysis.cross_group, 40)}", f" и {clean(analysis.cross_group, 40)}")
     shown = periods.iloc[-(_ANSWER_PERIODS if brief else 120) :]
-    head = [speech.pick(f"{_capital(names[0])}" + (" of" if section.plan.period == "week" else ""), "Период")]
+    head = [speech.pick(f"{capital(names[0])}" + (" of" if section.plan.period == "week" else ""), "Период")]
     head += [str(c) for c in crossing.columns] if cross else []
-    head.append(speech.pick("All", "Всего") if cross else _capital(measure_name(section, speech)))
+    head.append(speech.pick("All", "Всего") if cross else capital(measure_name(section, speech)))
     head += [] if cross else [speech.pick("Change", "Изменение"), speech.pick("Rows", "Строк")]
     digits = _digits(periods["value"])
     rows = []
@@ -283,8 +285,11 @@ def _holds(profile: dict[str, Any], table: Table, i: int, speech: Speech) -> str
         if "sum" not in profile:
             return span
         mean = speech.number(profile["mean"])
-        if profile.get("identifier"):
+        kind = kind_of(table.decisions[i], table.figures[i])
+        if kind == LABEL:
             return span
+        if kind != ADDS:
+            return speech.pick(f"mean {mean}, {span}", f"среднее {mean}, {span}")
         return speech.pick(f"sum {full(profile['sum'], speech)}, mean {mean}, {span}", f"сумма {full(profile['sum'], speech)}, среднее {mean}, {span}")
     if kind in (DATE, DATETIME):
         if "first" not in profile:

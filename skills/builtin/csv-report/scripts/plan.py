@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from sandpiper.decide import BOOLEAN, DATE, DATETIME, INTEGER, NUMBER, TEXT
+from sandpiper.decide import BOOLEAN, DATE, DATETIME, INTEGER, NUMBER, TEXT, Decision
+from sandpiper.figures import Figures
+from sandpiper.measures import ADDS, LABEL, facts_from, is_amount
+from sandpiper.measures import kind as measured
 from sandpiper.tables import Table
 
 PERIODS = ("hour", "day", "week", "month", "quarter", "year")
@@ -35,13 +38,7 @@ _SYNONYMS = (
     "status state статус состояни",
     "department отдел",
 )
-# Adding these up means nothing; their mean does.
-_RATE = re.compile(
-    r"price|rate\b|ratio|percent|pct|share|avg|average|mean|median|temp|humid|pressure|speed|age\b|score|rating|lat\b|lon|latitude|index|level|grade"
-    r"|цена|цену|курс|дол[яи]|процент|средн|темпер|возраст|оценк|балл|широт|долгот|скорост|давлен",
-    re.IGNORECASE,
-)
-_MONEY = re.compile(r"revenue|sales|amount|total|turnover|income|profit|cost|spend|value|выручк|сумм|продаж|доход|прибыл|оборот|расход|umsatz|betrag|金额|売上", re.IGNORECASE)
+_MONEY = re.compile(r"revenue|sales|amount|total|turnover|income|profit|cost|spend|value|salary|wage|debit|выручк|сумм|продаж|доход|прибыл|оборот|расход|зарплат|оклад|umsatz|betrag|金额|売上", re.IGNORECASE)
 _MAX_GROUPS = 60
 
 
@@ -75,9 +72,10 @@ def make(table: Table, request: str) -> Plan:
     for position, (decision, figures) in enumerate(zip(table.decisions, table.figures, strict=True)):
         asked = asks_for(words, decision.name)
         if decision.type in (INTEGER, NUMBER):
-            if figures.values and not decision.identifier:
-                additive = decision.summable and decision.unit != "%" and not _RATE.search(decision.name)
-                rank = asked * 100 + bool(_MONEY.search(decision.name)) * 10 + additive * 3
+            kind = kind_of(decision, figures)
+            if figures.values and kind != LABEL:
+                additive = kind == ADDS and decision.summable
+                rank = asked * 100 + bool(_MONEY.search(decision.name)) * 10 + additive * 3 + additive * is_amount(decision.name) * 4
                 measures.append((-rank, Measure(decision.name, additive, decision.unit, asked > 0)))
         elif decision.type in (TEXT, BOOLEAN):
             distinct = table.evidence[position].distinct()
@@ -98,6 +96,13 @@ def make(table: Table, request: str) -> Plan:
     plan.measures = [m for _, m in measures]
     plan.groups = [name for _, name in groups]
     return plan
+
+
+def kind_of(decision: Decision, figures: Figures) -> str:
+    """What a column of numbers measures; identifiers are labels."""
+    if decision.identifier:
+        return LABEL
+    return measured(decision.name, facts_from(figures, decision.type == INTEGER), decision.unit)
 
 
 def _stems(text: str) -> list[str]:

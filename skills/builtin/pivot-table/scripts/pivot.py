@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas
 
 from sandpiper import answer, charts, excel, refuse, wishes
-from sandpiper.inputs import Job, job, merged
+from sandpiper.inputs import Job, concerning, job, merged
 from sandpiper.markdown import escape, table
 from sandpiper.speech import Speech
 from sandpiper.words import clean
@@ -55,7 +55,7 @@ def main() -> None:
     pivot = _pivot(frame, wish, rows, columns, work.speech)
     picture = _picture(pivot, wish)
     _workbook(pivot, frame, wish)
-    _answer(pivot, wish, work, [t.name for t in left], picture)
+    _answer(pivot, wish, work, [t.name for t in left], picture, concerning(frame, {rows, columns, *wish.measures}))
 
 
 def _layout(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> tuple[str, str]:
@@ -66,7 +66,7 @@ def _layout(frame: pandas.DataFrame, wish: wishes.Wish, work: Job) -> tuple[str,
             refuse(f"There is no column {name!r}; there are: {', '.join(map(str, frame.columns))}")
     if options.aggregate and options.aggregate not in AGGREGATES:
         refuse(f"aggregate is one of {', '.join(AGGREGATES)}")
-    wish.aggregate = options.aggregate or wish.aggregate
+    wish.aggregate = options.aggregate or ("mean" if wish.aggregate == "last" else wish.aggregate)
     wish.grain = options.grain or wish.grain
     if options.value:
         wish.measures = [options.value]
@@ -128,8 +128,7 @@ def _pivot(frame: pandas.DataFrame, wish: wishes.Wish, rows: str, columns: str, 
         grid_of.append(_keys(frame, columns, wish, speech, MOST_COLUMNS, measure))
 
     def reduce(by: list[pandas.Series]) -> pandas.Series:
-        grouped = measure.groupby(by, observed=True)
-        return grouped.sum(min_count=1) if how == "sum" else grouped.agg(how)
+        return wishes.reduced(measure, by, how)
 
     row_totals = reduce([down])
     if columns:
@@ -178,7 +177,7 @@ def _period_namer(wish: wishes.Wish, speech: Speech):
 
 
 def _what(wish: wishes.Wish, speech: Speech) -> str:
-    return speech.heading(clean(wish.measures[0])) if wish.measures else speech.pick("Number of rows", "Число строк")
+    return wish.heading(speech)
 
 
 def _picture(p: Pivot, wish: wishes.Wish) -> str:
@@ -227,7 +226,7 @@ def _workbook(p: Pivot, frame: pandas.DataFrame, wish: wishes.Wish) -> None:
         book.table(frame, sheet=say.pick("Data", "Данные"))
 
 
-def _answer(p: Pivot, wish: wishes.Wish, work: Job, left: list[str], title: str) -> None:
+def _answer(p: Pivot, wish: wishes.Wish, work: Job, left: list[str], title: str, notes: list[str]) -> None:
     say, what = p.speech, _what(wish, p.speech)
     values = pandas.concat([p.grid.stack() if p.crossed else p.row_totals, pandas.Series([p.total])]).dropna().abs()
     digits = 0 if (values == values.round()).all() or values.median() >= 1000 else 2
@@ -249,6 +248,8 @@ def _answer(p: Pivot, wish: wishes.Wish, work: Job, left: list[str], title: str)
             )
         )
     parts.append(say.pick("Understood as: ", "Понято так: ") + wish.told(say) + ".")
+    if notes:
+        parts.append(say.pick("Notes: ", "Замечания: ") + "; ".join(escape(n, 160) for n in notes) + ".")
     if left:
         parts.append(
             say.pick("Left out, for its columns differ: ", "Не вошло, столбцы другие: ")
