@@ -37,7 +37,7 @@ func TestGalleryOfDifficultChartsHasNoFaults(t *testing.T) {
 	require.Empty(t, gallery.Warnings, "every character has a font")
 
 	for chart, texts := range map[string][]string{
-		"long_labels":        {"Price $5 to $10 and _under_ ^over^", "182,400"},
+		"long_labels":        {"Price $5 to $10 and _under_ ^over^", "182,401"},
 		"forty_categories":   {"Other (25)"},
 		"five_years_of_days": {"2021", "2025", "Online", "Shops"},
 		"negative_and_huge":  {"trillion JPY", "4.2\u00a0trillion", "\u22121.9\u00a0trillion"},
