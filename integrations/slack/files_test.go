@@ -27,6 +27,11 @@ func requestWith(t *testing.T, w *world, files ...string) bot.Event {
 	return w.core.all()[before]
 }
 
+// like gives a file a kind and a content.
+func like(kind, data string) func(*slacktest.File) {
+	return func(f *slacktest.File) { f.Type, f.Data, f.Size = kind, []byte(data), int64(len(data)) }
+}
+
 // TestFetch shows what becomes of each kind of file.
 func TestFetch(t *testing.T) {
 	cases := []struct {
@@ -43,7 +48,15 @@ func TestFetch(t *testing.T) {
 			f.Name, f.Type, f.Data = "a.html", "text/html", []byte("<!DOCTYPE html><html><body>Sign in</body></html>")
 			f.Size = int64(len(f.Data))
 		}},
+		{name: "markdown that begins like a page", change: like("text/markdown", "<p align=\"center\">\n# Title\n")},
+		{name: "text that begins with a comment", change: like("text/plain", "<!-- made by a tool -->\na,b\n1,2\n")},
+		{name: "a page saved as text", change: like("text/plain", "<!DOCTYPE html><html><body>Sign in</body></html>")},
+		{name: "a table of another kind", change: like("application/xml", "<table><row/></table>")},
 		{name: "stub", change: func(f *slacktest.File) { f.Stub = true }},
+		{name: "sign-in page for text that begins like one", change: func(f *slacktest.File) {
+			like("text/markdown", "<b>bold</b>")(f)
+			f.Locked = true
+		}, reason: "files:read"},
 		{name: "sign-in page", change: func(f *slacktest.File) { f.Locked = true }, reason: "files:read"},
 		{name: "sign-in page for a page", change: func(f *slacktest.File) { f.Type, f.Locked = "text/html", true }, reason: "files:read"},
 		{name: "deleted later", change: nil, fault: &slacktest.Fault{Method: "files.info", Kind: slacktest.Fail, Error: "file_deleted"}, reason: "deleted"},
@@ -93,6 +106,11 @@ func TestFetch(t *testing.T) {
 				}
 			case err != nil:
 				t.Errorf("fetch: %v", err)
+			default:
+				w.ChangeFile(id, func(f *slacktest.File) { data = f.Data })
+				if !bytes.Equal(got.Bytes(), data) {
+					t.Errorf("%d bytes came, want the file's %d", got.Len(), len(data))
+				}
 			}
 		})
 	}
