@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
@@ -22,8 +23,8 @@ const (
 	actionEdited = "sandpiper_run_edited" // a request whose text changed
 	shortcut     = "analyse"
 	maxLabel     = 75
+	maxValue     = 2_000 // of a button
 	maxChoices   = 20
-	maxChoice    = 1_500
 )
 
 // press is the value of a button.
@@ -38,21 +39,68 @@ type press struct {
 }
 
 func button(label, action string, value press) *slack.ButtonBlockElement {
-	raw, _ := json.Marshal(value) // strings only
-	return slack.NewButtonBlockElement(action, string(raw), slack.NewTextBlockObject(slack.PlainTextType, render.Cut(label, maxLabel), false, false))
+	return slack.NewButtonBlockElement(action, value.encode(), slack.NewTextBlockObject(slack.PlainTextType, render.Cut(label, maxLabel), false, false))
 }
 
-// choices are the buttons of a question; only who was asked may press them.
+// encode is p as a button's value. A choice is cut where it would not fit: one
+// value too long and Slack refuses all buttons.
+func (p press) encode() string {
+	for {
+		var out strings.Builder
+		e := json.NewEncoder(&out)
+		e.SetEscapeHTML(false) // six characters for one
+		_ = e.Encode(p)        // strings only
+		value := strings.TrimSpace(out.String())
+		over := utf8.RuneCountInString(value) - maxValue
+		if over <= 0 || p.Choice == "" {
+			return value
+		}
+		// An escape takes up to six characters.
+		p.Choice = render.Cut(p.Choice, max(1, utf8.RuneCountInString(p.Choice)-max(1, over/6)))
+	}
+}
+
+// choices are the buttons of a question; only who was asked may press them. It
+// is nil where there is nothing to choose.
 func choices(d bot.Delivery) *slack.ActionBlock {
 	at, _ := addressOf(d.Origin, d.Actor)
 	var elements []slack.BlockElement
-	for i, c := range d.Question.Choices {
-		if i == maxChoices || strings.TrimSpace(c) == "" {
-			break
-		}
-		elements = append(elements, button(c, fmt.Sprint(actionChoice, i), press{Task: d.Task, Choice: render.Cut(c, maxChoice), User: at.User, Question: d.ID}))
+	for i, c := range buttonable(d.Question) {
+		elements = append(elements, button(c, fmt.Sprint(actionChoice, i), press{Task: d.Task, Choice: c, User: at.User, Question: d.ID}))
+	}
+	if len(elements) == 0 {
+		return nil
 	}
 	return slack.NewActionBlock("", elements...)
+}
+
+// buttonable are the choices of a question that become buttons.
+func buttonable(q *bot.Question) []string {
+	var out []string
+	for _, c := range q.Choices {
+		if strings.TrimSpace(c) != "" && len(out) < maxChoices {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// spelledOut lists the choices that buttons do not show whole: long ones, and
+// those that have none.
+func spelledOut(q *bot.Question) string {
+	whole := len(buttonable(q)) == len(q.Choices)
+	var lines []string
+	for _, c := range q.Choices {
+		if c = strings.Join(strings.Fields(c), " "); c == "" {
+			continue
+		}
+		whole = whole && utf8.RuneCountInString(c) <= maxLabel
+		lines = append(lines, "- "+c)
+	}
+	if whole || len(lines) == 0 {
+		return ""
+	}
+	return "\n\n" + strings.Join(lines, "\n")
 }
 
 // interaction handles a pressed button or a shortcut.

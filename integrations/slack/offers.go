@@ -42,8 +42,11 @@ func (a *Adapter) deletedRoot(ctx context.Context, at address, d bot.Delivery) b
 
 // below are the buttons under a message.
 func (a *Adapter) below(ctx context.Context, d bot.Delivery) []slack.Block {
-	if d.Question != nil && len(d.Question.Choices) > 0 {
-		return []slack.Block{choices(d)}
+	if d.Question != nil {
+		if block := choices(d); block != nil {
+			return []slack.Block{block}
+		}
+		return nil
 	}
 	tasks := a.shown()
 	if d.Kind != bot.DeliverAnswer || d.Task == "" || tasks == nil || !d.State.Final() || d.State == bot.TaskRefused {

@@ -117,6 +117,9 @@ func messageOf(d bot.Delivery) string {
 	if d.Question != nil && !strings.Contains(text, d.Question.Text) {
 		text = strings.TrimSpace(text + "\n\n" + d.Question.Text)
 	}
+	if d.Question != nil {
+		text += spelledOut(d.Question)
+	}
 	if len(d.Undelivered) > 0 {
 		text += "\n\nNot delivered:"
 		for _, u := range d.Undelivered {
