@@ -34,7 +34,7 @@ func (a *app) openGitHub() error {
 	}
 	set := a.loaded.GitHub
 	adapter, err := github.New(github.Options{
-		Secrets: a.githubSecrets, AppID: id, AppKey: []byte(secrets.GitHubAppKey.Reveal()), APIURL: a.loaded.Addresses.GitHubAPI,
+		Secrets: a.githubSecrets, AppID: id, APIURL: a.loaded.Addresses.GitHubAPI,
 		Handle: set.Handle, Repositories: set.Repositories, MinPermission: set.MinPermission, Outsiders: set.Outsiders,
 		Label: set.Label, Catchup: set.Catchup.Std(),
 		Artifacts:  github.Artifacts{Branch: set.Artifacts.Branch, Repository: set.Artifacts.Repository, Keep: a.loaded.Retention.Tasks.Std()},
@@ -84,6 +84,7 @@ func (a *app) githubSecrets() github.Secrets {
 	s := a.secrets.Load()
 	return github.Secrets{
 		Webhook: s.GitHubWebhook.Reveal(), Previous: s.GitHubWebhookPrevious.Reveal(), Token: s.GitHubToken.Reveal(),
+		AppKey: s.GitHubAppKey.Reveal(),
 	}
 }
 

@@ -205,7 +205,7 @@ func (a *app) reload() {
 	}
 	changed := a.secrets.Load().Changed(secrets)
 	a.secrets.Store(&secrets)
-	effective := []string{"SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_PREVIOUS", "GITHUB_TOKEN"}
+	effective := []string{"SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_PREVIOUS", "GITHUB_TOKEN", "GITHUB_APP_PRIVATE_KEY"}
 	var now, later []string
 	for _, name := range changed {
 		if slices.Contains(effective, name) {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/github/githubtest"
 )
 
@@ -55,8 +56,8 @@ func TestGitHubToken(t *testing.T) {
 	} else if err := response.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	if log := p.err.String(); !strings.Contains(log, "cannot sign in to github") || !strings.Contains(log, "it is mistyped, expired") {
-		t.Errorf("the log does not tell: %s", log)
+	if log := p.err.String(); strings.Count(log, "it is mistyped, expired") != 1 || strings.Count(log, `"level":"ERROR"`) != 1 {
+		t.Errorf("the log does not tell once: %s", log)
 	}
 	h.write("token", h.hub.Token("sandpiper-bot", nil))
 	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
@@ -71,6 +72,41 @@ func TestGitHubToken(t *testing.T) {
 	h.hub.ClearFaults()
 	h.eventually("readiness is green again", green)
 	h.answered(n)
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.wait()
+}
+
+// TestGitHubKey starts as an App with the key of another, and gets the right
+// one by a signal.
+func TestGitHubKey(t *testing.T) {
+	h := newGitHubHome(t)
+	_, other, err := h.hub.AddApp("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, key, err := h.hub.AddApp("sandpiper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.hub.Install("octo", github.Permissions())
+	h.without("GITHUB_TOKEN")
+	h.write("key.pem", string(other))
+	h.env = append(h.env, fmt.Sprint("GITHUB_APP_ID=", id), "GITHUB_APP_PRIVATE_KEY_FILE="+h.dir+"/key.pem")
+	p := h.start(h.env, "serve")
+	h.eventually("readiness is red with the reason", func() bool {
+		status, text := h.ready()
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "GITHUB_APP_PRIVATE_KEY is not a key of this App")
+	})
+	h.write("key.pem", string(key))
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	h.eventually("readiness is green", func() bool { status, _ := h.ready(); return status == http.StatusOK })
+	if log := p.err.String(); !strings.Contains(log, `"changed":"GITHUB_APP_PRIVATE_KEY"`) || strings.Contains(log, "take effect at the next start") {
+		t.Errorf("the log does not say that the key took effect: %s", log)
+	}
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -161,9 +161,14 @@ func (a *Adapter) identify(ctx context.Context) bool {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}
-		if wrong, ok := errors.AsType[*IdentityError](err); ok {
+		wrong, identity := errors.AsType[*IdentityError](err)
+		switch {
+		case identity && a.clients.health.problem() != nil:
+			// That was said when the answer came, once.
+			a.options.Logger.Debug("github is asked again for our credentials", "again_in", wait)
+		case identity:
 			a.options.Logger.Error("cannot sign in to github", "error", wrong.Problem, "hint", wrong.Hint, "again_in", wait)
-		} else {
+		default:
 			a.options.Logger.Warn("github does not answer", "error", err, "again_in", wait)
 		}
 		if !sleep(ctx, wait) {

@@ -21,6 +21,7 @@ type clients struct {
 	base    *url.URL
 	wire    http.RoundTripper
 	apps    *ghinstallation.AppsTransport // nil with a token
+	signer  *appSigner                    // nil with a token
 	app     *github.Client                // signed with the App's key; nil with a token
 	token   *github.Client                // nil with an App
 	health  *health
@@ -45,9 +46,12 @@ func newClients(options *Options) (*clients, error) {
 		c.token = c.client(ownCredential, &tokenTransport{next: wire, host: base.Host, token: func() string { return options.Secrets().Token }})
 		return c, nil
 	}
-	c.apps, err = ghinstallation.NewAppsTransport(wire, options.AppID, options.AppKey)
-	if err != nil {
-		return nil, errors.New("GITHUB_APP_PRIVATE_KEY is no PEM private key: paste the whole file that GitHub gave for the App, with its BEGIN and END lines")
+	c.signer = &appSigner{key: func() string { return options.Secrets().AppKey }}
+	if _, err := c.signer.parsed(); err != nil {
+		return nil, err
+	}
+	if c.apps, err = ghinstallation.NewAppsTransportWithOptions(wire, options.AppID, ghinstallation.WithSigner(c.signer)); err != nil {
+		return nil, fmt.Errorf("sign as the App: %w", err)
 	}
 	c.apps.BaseURL = strings.TrimSuffix(options.APIURL, "/")
 	c.app = c.client(ownCredential, c.apps)
@@ -190,6 +194,12 @@ func (c *clients) explain(err error) error {
 	}
 	answer, ok := answerOf(err)
 	if !ok {
+		if c.signer != nil && err != nil {
+			// The library keeps only the text of what the signer says.
+			if _, none := c.signer.parsed(); none != nil {
+				return none
+			}
+		}
 		return err
 	}
 	switch {

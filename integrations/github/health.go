@@ -91,8 +91,8 @@ type watch struct {
 func (w *watch) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := w.next.RoundTrip(request)
 	if err != nil {
-		// A token for an installation could not be had.
-		if wrong, ok := errors.AsType[*IdentityError](w.clients.explain(err)); ok && statusOf(err) == http.StatusUnauthorized {
+		// A token for an installation, or the App's, could not be had.
+		if wrong, ok := errors.AsType[*IdentityError](w.clients.explain(err)); ok && (statusOf(err) == http.StatusUnauthorized || errors.Is(wrong, errNoKey)) {
 			w.clients.health.refused(w.credential, wrong)
 			return nil, wrong
 		}

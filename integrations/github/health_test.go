@@ -42,7 +42,9 @@ func TestRevoked(t *testing.T) {
 			if got := w.one(n); !strings.Contains(got.Body, "Answer to") {
 				t.Errorf("answer %q", got.Body)
 			}
-			if log := w.log.String(); !strings.Contains(log, "level=ERROR") {
+			if log := w.log.String(); strings.Count(log, "level=ERROR") != 1 && start {
+				t.Errorf("the operator is not told once:\n%s", log)
+			} else if !strings.Contains(log, "level=ERROR") {
 				t.Errorf("the operator is not told:\n%s", log)
 			}
 			l.stop()
@@ -75,5 +77,49 @@ func TestSecretTaken(t *testing.T) {
 	}
 	if err := l.adapter.Ready(); err == nil || !strings.Contains(err.Error(), "GITHUB_WEBHOOK_SECRET is not set") {
 		t.Errorf("ready: %v", err)
+	}
+}
+
+// Another key of the App takes effect while the bot runs; one that is none, or
+// not this App's, makes it unready and ends nothing.
+func TestKeyReplaced(t *testing.T) {
+	t.Parallel()
+	elsewhere := githubtest.New(githubtest.Options{})
+	defer elsewhere.Close()
+	_, other, err := elsewhere.AddApp("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key atomic.Pointer[[]byte]
+	w := newWorld(t, setup{app: true, visibility: "private", adapt: func(o *github.Options) {
+		o.Limits.Probe = time.Millisecond
+		given := o.Secrets
+		o.Secrets = func() github.Secrets {
+			s := given()
+			if k := key.Load(); k != nil {
+				s.AppKey = string(*k)
+			}
+			return s
+		}
+	}})
+	l := w.start()
+	n := w.hub.OpenIssue(repo, "ann", "t", "b")
+	for want, wrong := range map[string][]byte{
+		"is not a key of this App": other, "GITHUB_APP_PRIVATE_KEY is no PEM private key": []byte("nonsense"), "is no PEM": {},
+	} {
+		key.Store(&wrong)
+		_, _ = l.adapter.Check(t.Context())
+		w.until("it is unready for "+want, func() bool {
+			err := l.adapter.Ready()
+			return err != nil && strings.Contains(err.Error(), want)
+		})
+		key.Store(nil)
+		w.until("it is ready again", func() bool { return l.adapter.Ready() == nil })
+	}
+	w.hub.Comment(repo, n, "ann", "@sandpiper plot data/a.csv")
+	w.idle(l)
+	w.one(n)
+	if log := w.log.String(); strings.Contains(log, "nonsense") || strings.Contains(log, "PRIVATE KEY-----") {
+		t.Errorf("the key is logged:\n%s", log)
 	}
 }

@@ -20,7 +20,7 @@ func TestIdentity(t *testing.T) {
 		"right":        {want: "sandpiper[bot]"},
 		"clock ahead":  {ahead: -time.Hour, want: "ahead of GitHub's"},
 		"clock behind": {ahead: time.Hour, want: "behind GitHub's"},
-		"other key":    {adapt: func(o *github.Options, k []byte) { o.AppKey = k }, want: "is not a key of this App"},
+		"other key":    {adapt: func(o *github.Options, k []byte) { keyed(o, k) }, want: "is not a key of this App"},
 		"other id":     {adapt: func(o *github.Options, _ []byte) { o.AppID = 4 }, want: "there is no App with GITHUB_APP_ID 4"},
 		"wrong token":  {adapt: func(o *github.Options, _ []byte) { o.AppID = 0 }, want: "does not accept GITHUB_TOKEN"},
 	} {
@@ -37,7 +37,8 @@ func TestIdentity(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := options(hub)
-			o.AppID, o.AppKey = id, key
+			o.AppID = id
+			keyed(&o, key)
 			if c.adapt != nil {
 				c.adapt(&o, otherKey)
 			}
@@ -57,6 +58,16 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// keyed gives the App's key.
+func keyed(o *github.Options, key []byte) {
+	given := o.Secrets
+	o.Secrets = func() github.Secrets {
+		s := given()
+		s.AppKey = string(key)
+		return s
+	}
+}
+
 func options(hub *githubtest.Server) github.Options {
 	return github.Options{
 		Secrets: func() github.Secrets { return github.Secrets{Webhook: secret, Token: "wrong"} }, APIURL: hub.APIURL(), Repositories: []string{repo},
@@ -72,7 +83,7 @@ func TestOptions(t *testing.T) {
 		"GITHUB_WEBHOOK_SECRET is empty":     func(o *github.Options) { o.Secrets = func() github.Secrets { return github.Secrets{Token: "t"} } },
 		"no credentials":                     func(o *github.Options) { o.Secrets = func() github.Secrets { return github.Secrets{Webhook: "s"} } },
 		"without GITHUB_APP_PRIVATE_KEY":     func(o *github.Options) { o.AppID = 1 },
-		"is no PEM private key":              func(o *github.Options) { o.AppID, o.AppKey = 1, []byte("nonsense") },
+		"is no PEM private key":              func(o *github.Options) { o.AppID = 1; keyed(o, []byte("nonsense")) },
 		"marker key":                         func(o *github.Options) { o.MarkerKey = []byte("short") },
 		"is no URL":                          func(o *github.Options) { o.APIURL = "github" },
 		"min_permission":                     func(o *github.Options) { o.MinPermission = "owner" },

@@ -30,6 +30,8 @@ type Secrets struct {
 	Webhook, Previous string
 	// Token is a personal token; unused where AppID is set.
 	Token string
+	// AppKey is the App's private key (PEM).
+	AppKey string
 }
 
 // Options make an Adapter. Secrets, MarkerKey, Records, Blobs, History and
@@ -38,9 +40,8 @@ type Options struct {
 	// Secrets is asked at each use. An empty webhook secret is refused by New
 	// and later lets nothing in.
 	Secrets func() Secrets
-	// AppID and AppKey (PEM) make the bot a GitHub App; 0: Secrets.Token is used.
-	AppID  int64
-	AppKey []byte
+	// AppID makes the bot a GitHub App; 0: Secrets.Token is used.
+	AppID int64
 	// APIURL is what "repos/…" is appended to; empty: https://api.github.com/.
 	APIURL string
 
@@ -161,10 +162,9 @@ func (o *Options) check() error {
 			fail("GITHUB_WEBHOOK_SECRET is empty: anybody could call the bot; set it to the secret of the webhook")
 		case o.AppID == 0 && secrets.Token == "":
 			fail("no credentials: set GITHUB_TOKEN, or GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY")
+		case o.AppID != 0 && secrets.AppKey == "":
+			fail("GITHUB_APP_ID is set without GITHUB_APP_PRIVATE_KEY")
 		}
-	}
-	if o.AppID != 0 && len(o.AppKey) == 0 {
-		fail("GITHUB_APP_ID is set without GITHUB_APP_PRIVATE_KEY")
 	}
 	if len(o.MarkerKey) < 32 {
 		fail("marker key must have at least 32 bytes")

@@ -145,8 +145,10 @@ func (w *world) start() *life {
 	}
 	log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	options := github.Options{
-		Secrets: func() github.Secrets { return github.Secrets{Webhook: secret, Token: w.token} },
-		AppID:   w.appID, AppKey: w.appKey, APIURL: w.hub.APIURL(), Handle: "sandpiper", Repositories: []string{repo},
+		Secrets: func() github.Secrets {
+			return github.Secrets{Webhook: secret, Token: w.token, AppKey: string(w.appKey)}
+		},
+		AppID: w.appID, APIURL: w.hub.APIURL(), Handle: "sandpiper", Repositories: []string{repo},
 		MarkerKey: bytes.Repeat([]byte("k"), 32), Records: store, Blobs: blobs, History: store, Clock: w.clock, Logger: log,
 		Limits: github.Limits{Progress: time.Millisecond},
 	}
