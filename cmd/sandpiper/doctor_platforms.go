@@ -102,6 +102,9 @@ func (a *app) checkGitHub(ctx context.Context) []check {
 	for _, found := range a.github.CheckRepositories(ctx) {
 		out = append(out, check{"github", checkFailed, found.Problem, found.Hint})
 	}
+	for _, found := range a.github.CheckHooks(ctx) {
+		out = append(out, check{"github webhook", checkWarning, found.Problem, found.Hint})
+	}
 	return append(out, a.checkFlow(github.Name, "see Recent Deliveries of the webhook: its URL must be PUBLIC/webhooks/github, its secret GITHUB_WEBHOOK_SECRET, and it must send issue comments and issues")...)
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,8 +171,7 @@ func (a *Adapter) sweepHooks(ctx context.Context, repository string, of func(*gi
 	}
 	swept := false
 	for _, hook := range hooks {
-		u, err := url.Parse(hook.GetConfig().GetURL())
-		if err != nil || !hook.GetActive() || !strings.HasSuffix(u.Path, a.options.WebhookPath) {
+		if !hook.GetActive() || !a.leadsHere(hook.GetConfig()) {
 			continue
 		}
 		if err := a.sweepHook(ctx, list.deliveries(hook.GetID())); err != nil {
@@ -234,7 +233,7 @@ func (a *Adapter) sweepHook(ctx context.Context, hook hookDeliveries) error {
 }
 
 func ourEvent(name string) bool {
-	return name == "issues" || name == "issue_comment" || name == "pull_request_review_comment"
+	return slices.Contains(webhookEvents(), name)
 }
 
 // repositories lists the allowed repositories by name, patterns filled in.

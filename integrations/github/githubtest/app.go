@@ -62,7 +62,11 @@ func (s *Server) checkJWT(text string) string {
 }
 
 func (c *call) getApp() (int, any) {
-	return http.StatusOK, map[string]any{"id": c.state.app.id, "slug": c.state.app.slug, "name": c.state.app.slug}
+	events := []string{}
+	if h := c.hook(); h != nil {
+		events = h.events
+	}
+	return http.StatusOK, map[string]any{"id": c.state.app.id, "slug": c.state.app.slug, "name": c.state.app.slug, "events": events}
 }
 
 func (c *call) installationJSON(i *installation) map[string]any {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ type hook struct {
 	url        string
 	secret     string
 	events     []string
+	kind       string // content type
 	down       bool
 	twice      bool
 	deliveries []*delivery
@@ -62,6 +64,7 @@ func hookRoutes() []route {
 			route{pattern: "POST " + base + "/{hook}/deliveries/{delivery}/attempts", permission: write, handle: (*call).redeliver})
 	}
 	return append(out,
+		route{pattern: "GET /app/hook/config", permission: "jwt", handle: (*call).appHookConfig},
 		route{pattern: "GET /app/hook/deliveries", permission: "jwt", handle: (*call).listDeliveries},
 		route{pattern: "POST /app/hook/deliveries/{delivery}/attempts", permission: "jwt", handle: (*call).redeliver})
 }
@@ -81,11 +84,26 @@ func (c *call) listHooks(scope string) (int, any) {
 	out := []any{}
 	for _, h := range c.scopedHooks(scope) {
 		out = append(out, map[string]any{
-			"id": h.id, "name": "web", "active": true, "events": h.events,
-			"config": map[string]any{"url": h.url, "content_type": "json", "insecure_ssl": "0", "secret": "********"},
+			"id": h.id, "name": "web", "active": true, "events": h.events, "config": h.config(),
 		})
 	}
 	return http.StatusOK, page(c, out)
+}
+
+// config is how GitHub shows a hook's settings: without its secret.
+func (h *hook) config() map[string]any {
+	out := map[string]any{"url": h.url, "content_type": h.kind, "insecure_ssl": "0"}
+	if h.secret != "" {
+		out["secret"] = "********"
+	}
+	return out
+}
+
+func (c *call) appHookConfig() (int, any) {
+	if h := c.hook(); h != nil {
+		return http.StatusOK, h.config()
+	}
+	return notFound()
 }
 
 func (c *call) hook() *hook {
@@ -205,10 +223,10 @@ func (s *Server) deliver(h *hook, d *delivery) {
 		d.status = http.StatusBadGateway
 		return
 	}
-	url, secret, id := h.url, h.secret, h.id
+	at := *h
 	s.sending++
 	go func() { // Settle waits for it
-		status := s.post(url, secret, id, d)
+		status := s.post(&at, d)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		d.status = status
@@ -217,13 +235,20 @@ func (s *Server) deliver(h *hook, d *delivery) {
 	}()
 }
 
-func (s *Server) post(url, secret string, hook int64, d *delivery) int {
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, bytes.NewReader(d.payload))
+func (s *Server) post(h *hook, d *delivery) int {
+	body := d.payload
+	if h.kind == "form" {
+		body = []byte(url.Values{"payload": {string(d.payload)}}.Encode())
+	}
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, h.url, bytes.NewReader(body))
 	if err != nil {
 		return 0
 	}
-	request.Header = Headers(secret, d.event, d.guid, d.payload)
-	request.Header.Set("X-GitHub-Hook-ID", strconv.FormatInt(hook, 10))
+	request.Header = Headers(h.secret, d.event, d.guid, body)
+	if h.kind == "form" {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	request.Header.Set("X-GitHub-Hook-ID", strconv.FormatInt(h.id, 10))
 	response, err := s.client.Do(request)
 	if err != nil {
 		return http.StatusBadGateway

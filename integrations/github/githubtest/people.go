@@ -156,13 +156,17 @@ func (s *Server) Install(owner string, permissions map[string]string) int64 {
 type Hook struct {
 	Repo, Org, URL, Secret string
 	Events                 []string // nil: all that this package sends
+	ContentType            string   // "json" (also "") or "form"
 }
 
 // AddHook registers a webhook and returns its id.
 func (s *Server) AddHook(of Hook) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := &hook{id: s.state.id(), scope: "app", url: of.URL, secret: of.Secret, events: of.Events}
+	h := &hook{id: s.state.id(), scope: "app", url: of.URL, secret: of.Secret, events: of.Events, kind: of.ContentType}
+	if h.kind == "" {
+		h.kind = "json"
+	}
 	if of.Repo != "" {
 		h.scope, h.repo = "repo", s.must(of.Repo)
 	}
