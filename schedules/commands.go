@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,9 +124,10 @@ func (c Commands) zone(ctx context.Context, event bot.Event, phrase Phrase) stri
 }
 
 var (
-	toForm = regexp.MustCompile(`(?i)(?:^|\s)(?:to|into|в|во)\s+((?:#|<#)[^\s,;]+|[\w.-]+/[\w.-]+#\d+)[.,;]?(?:\s|$)`)
+	placeForm = regexp.MustCompile(`(?:#|<#)[^\s,;]+|[\w.-]+/[\w.-]+#\d+`)
+	toForm    = regexp.MustCompile(`(?i)(?:^|\s)(?:to|into|в|во)\s+((?:` + placeForm.String() + `)(?:(?:\s*,\s*|\s+and\s+|\s+и\s+)(?:` + placeForm.String() + `))*)[.,;]?(?:\s|$)`)
 	// newestForm finds "from the newest *.csv in #reports".
-	newestForm = regexp.MustCompile(`(?i)(?:^|\s)(?:(?:from|of|on|using|из|по)\s+)?(?:the\s+|сам\pL*\s+)?(?:newest|latest|most recent|нов\pL+|последн\pL+|свеж\pL+)\s+([\pL\pN_.*?\[\]-]*[*.][\pL\pN_.*?\[\]-]+)(?:\s+(?:in|from|of|из|в|во)\s+((?:#|<#)[^\s,;]+|here|this channel|этого канала|этом канале))?(?:[,;]?\s|$)`)
+	newestForm = regexp.MustCompile(`(?i)(?:^|\s)(?:(?:from|of|on|using|из|по)\s+)?(?:the\s+|сам\pL*\s+)?(?:newest|latest|most recent|нов\pL+|последн\pL+|свеж\pL+)\s+([\pL\pN_.*?\[\]-]*[*.][\pL\pN_.*?\[\]-]+)(?:\s+(?:(?:in|from|of|из|в|во)\s+)?((?:#|<#)[^\s,;]+|here|this channel|этого канала|этом канале))?(?:[,;]?\s|$)`)
 	fromForm   = regexp.MustCompile(`(?i)(?:^|\s)(?:from|of|on|using|из|по)\s+(https://[^\s,;]+|<https://[^\s>]+>|[\pL\pN_.*?\[\]/-]+\.[\pL\pN]{1,8})(?:[,;]?\s|$)`)
 )
 
@@ -143,16 +145,20 @@ func (c Commands) split(ctx context.Context, event bot.Event, rest string, s *Sc
 		s.Inputs = append(s.Inputs, in)
 		rest = strings.TrimSpace(strings.Replace(rest, m[0], " ", 1))
 	}
-	dest := ""
+	places := []string{""}
 	if m := toForm.FindStringSubmatchIndex(rest); m != nil {
-		dest = rest[m[2]:m[3]]
+		places = placeForm.FindAllString(rest[m[2]:m[3]], -1)
 		rest = strings.TrimSpace(rest[:m[0]] + " " + rest[m[1]:])
 	}
-	to, err := c.Resolver.Destination(ctx, event, dest)
-	if err != nil {
-		return err
+	for _, place := range places {
+		to, err := c.Resolver.Destination(ctx, event, strings.TrimRight(place, "."))
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(s.To, func(have bot.Origin) bool { return have == to }) {
+			s.To = append(s.To, to)
+		}
 	}
-	s.To = []bot.Origin{to}
 	for _, m := range fromForm.FindAllStringSubmatch(rest, -1) {
 		in, err := c.Resolver.Input(ctx, event, strings.Trim(m[1], "<>"))
 		if err != nil {

@@ -100,6 +100,43 @@ func TestScheduleFromChatIsConfirmedFirst(t *testing.T) {
 	})
 }
 
+// What is asked for, from what and to where, in the words of both languages.
+func TestPlacesAndFilesInWords(t *testing.T) {
+	for text, want := range map[string]struct{ request, inputs, to string }{
+		"every Monday at 9 sales report":                                                   {"sales report", "", "slack:C1"},
+		"every Monday at 9 sales report to #reports.":                                      {"sales report", "", "slack:#reports"},
+		"every Monday at 9 sales report to #reports, #sales and octo/sales#12":             {"sales report", "", "slack:#reports slack:#sales slack:octo/sales#12"},
+		"every Monday at 9 sales report to #reports and #reports":                          {"sales report", "", "slack:#reports"},
+		"every Monday at 9 sales report from the newest sales-*.csv in #numbers to #sales": {"sales report", "#numbers/sales-*.csv", "slack:#sales"},
+		"every Monday at 9 sales report from the latest *.csv here":                        {"sales report", "/*.csv", "slack:C1"},
+		"every Monday at 9 sales report from data/sales.csv to #sales":                     {"sales report from data/sales.csv", "data/sales.csv", "slack:#sales"},
+		"каждый понедельник в 9 отчёт о продажах из самого нового sales-*.csv в #отчёты":   {"отчёт о продажах", "#отчёты/sales-*.csv", "slack:C1"},
+		"каждый понедельник в 9 отчёт о продажах в #отчёты и #продажи":                     {"отчёт о продажах", "", "slack:#отчёты slack:#продажи"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			service := NewService(w.clock(t, newMemory()), Limits{MinInterval: 15 * time.Minute, PerOwner: 20})
+			c := Commands{CommandsOptions{Service: service, Resolver: words{}, Intake: w, Zone: "UTC"}}
+			s, err := c.Propose(t.Context(), bot.Event{
+				Actor: bot.Actor{ID: "slack:U1"}, Origin: bot.Origin{Adapter: "slack", Place: "slack:C1"}, Command: bot.Command{Args: text},
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			var inputs, to []string
+			for _, in := range s.Inputs {
+				inputs = append(inputs, in.Ref)
+			}
+			for _, o := range s.To {
+				to = append(to, o.Place)
+			}
+			if got := [3]string{s.Request, strings.Join(inputs, " "), strings.Join(to, " ")}; got != [3]string{want.request, want.inputs, want.to} {
+				t.Errorf("%s: %q, want %q", text, got, want)
+			}
+		})
+	}
+}
+
 func TestChatErrorsAreForTheAsker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
