@@ -163,6 +163,7 @@ func (in *inbox) catchUpAll(ctx context.Context, began time.Time) error {
 		return err
 	}
 	read := readings{}
+	var refused error // one channel that Slack does not show must not cost the others
 	for _, c := range channels {
 		if !in.a.asks(c) {
 			continue
@@ -174,7 +175,11 @@ func (in *inbox) catchUpAll(ctx context.Context, began time.Time) error {
 		if since.After(at) {
 			at = since
 		}
-		if err := in.catchUpChannel(ctx, c, at, read); err != nil {
+		switch err := in.catchUpChannel(ctx, c, at, read); {
+		case code(err) != "":
+			refused = errors.Join(refused, fmt.Errorf("catch up channel %s: %w", c.ID, err))
+			continue
+		case err != nil:
 			return fmt.Errorf("catch up channel %s: %w", c.ID, err)
 		}
 		if err := in.marks.set(ctx, c.ID, began); err != nil {
@@ -183,6 +188,9 @@ func (in *inbox) catchUpAll(ctx context.Context, began time.Time) error {
 	}
 	if err := in.revisit(ctx, since, read); err != nil {
 		return err
+	}
+	if refused != nil {
+		return refused
 	}
 	return in.marks.set(ctx, connected, began)
 }

@@ -174,3 +174,40 @@ func TestEnterpriseGrid(t *testing.T) {
 		t.Errorf("events %q: history gave another key", got)
 	}
 }
+
+// TestChannelNotShown shows that a channel whose history Slack refuses keeps no
+// other channel from being caught up, and is caught up itself once Slack shows it.
+func TestChannelNotShown(t *testing.T) {
+	for _, refusal := range []string{"missing_scope", "not_in_channel", "channel_not_found"} {
+		for bad := range 2 {
+			synctest.Test(t, func(t *testing.T) {
+				w := prepare(t, setup{workspace: slacktest.Options{InMemory: true}})
+				channels := []string{w.sales, w.AddChannel(slacktest.Channel{Name: "second", Members: []string{w.ada, slacktest.BotUser}})}
+				both := func(o *slack.Options, _ *world) { o.Allow.Channels = channels }
+				w.adapter = w.make(t, both)
+				stop := w.start(t)
+				time.Sleep(time.Minute)
+				stop()
+				for i, c := range channels {
+					w.Say(slacktest.Post{Channel: c, User: w.ada, Text: fmt.Sprint(slacktest.Mention, " missed ", i), Delivery: slacktest.Delivery{Silent: true}})
+				}
+				shown := w.Inject(slacktest.Fault{Method: "conversations.history", Kind: slacktest.Fail, Error: refusal, Times: -1, Match: func(args map[string]string) bool { return args["channel"] == channels[bad] }})
+				w.adapter = w.make(t, both)
+				stop = w.start(t)
+				time.Sleep(time.Minute)
+				if got := texts(w.core.all()); !slices.Equal(got, []string{fmt.Sprint("missed ", 1-bad)}) {
+					t.Errorf("%s in channel %d: taken up %q", refusal, bad, got)
+				}
+				shown()
+				time.Sleep(time.Minute)
+				if got := texts(w.core.all()); len(got) != 2 {
+					t.Errorf("%s in channel %d: in the end taken up %q", refusal, bad, got)
+				}
+				stop()
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
