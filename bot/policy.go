@@ -129,21 +129,26 @@ func (o *Orchestrator) permitted(ctx context.Context, event Event, right Right) 
 	return decision, nil
 }
 
-// refuse tells the asker why nothing was accepted, once in a while. Who was
-// told lately costs no commit.
+// refuse tells the asker why nothing was accepted, once in a while. Who may not
+// ask and was told lately costs no commit. What a limit had no room for is
+// remembered: were it read again when there is room, it would run although its
+// asker was told to ask again.
 func (o *Orchestrator) refuse(ctx context.Context, event Event, r Refusal) (Ticket, error) {
 	before, first := o.told.note(event, r.Kind, o.now())
-	if !first {
+	if !first && r.Kind == "policy" {
 		r.Told = true
 		return Ticket{Refused: &r}, nil
 	}
-	entry := o.entry(AuditRefusal, nil, map[string]any{"kind": r.Kind, "place": event.Origin.Place, "unsaid": before})
-	entry.Actor = event.Actor.ID
-	c := Commit{Keys: []string{event.Key}, Audit: []AuditEntry{entry}}
-	if !event.Inline {
-		c.Deliveries = []Delivery{o.notice(event, "", r.Message)}
-		r.Told = true
+	c := Commit{Keys: []string{event.Key}}
+	if first {
+		entry := o.entry(AuditRefusal, nil, map[string]any{"kind": r.Kind, "place": event.Origin.Place, "unsaid": before})
+		entry.Actor = event.Actor.ID
+		c.Audit = []AuditEntry{entry}
 	}
+	if first && !event.Inline {
+		c.Deliveries = []Delivery{o.notice(event, "", r.Message)}
+	}
+	r.Told = !first || !event.Inline
 	done, err := o.commit(ctx, c)
 	var claimed *ClaimedError
 	if errors.As(err, &claimed) {

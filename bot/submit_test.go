@@ -130,6 +130,15 @@ func TestCapsAreDecidedBeforeAnythingIsStored(t *testing.T) {
 	w.ask("c9", "bob", "others may")
 	close(g.open)
 	w.idle()
+	for i := range 40 { // as when they are read again after a lost connection
+		if ticket, err := w.Submit(t.Context(), request(fmt.Sprint("c", i%2), "alice", fmt.Sprint(i))); err != nil || !ticket.Duplicate {
+			t.Errorf("%d runs although it was refused: %+v %v", i, ticket, err)
+		}
+	}
+	w.idle()
+	if tasks, err := w.Tasks(t.Context(), bot.TaskQuery{}); err != nil || len(tasks) != 5 {
+		t.Errorf("%d tasks (%v), want 5", len(tasks), err)
+	}
 	notices := slices.DeleteFunc(w.platform.messages(), func(m string) bool { return !strings.HasPrefix(m, "notice") })
 	if len(notices) != 1 || !strings.Contains(notices[0], "Too many of your requests") {
 		t.Errorf("told %q", notices)
