@@ -214,6 +214,12 @@ def one_file(path, wanted):
                 slides = sum(bool(re.fullmatch(r"ppt/slides/slide\d+\.xml", n)) for n in z.namelist())
             if slides != wanted["slides"]:
                 fail(f"{where} has {slides} slides, expected {wanted['slides']}")
+        if wanted.get("fonts"):
+            with zipfile.ZipFile(path) as z:
+                look = "".join(z.read(n).decode("utf-8") for n in z.namelist() if n.endswith(("styles.xml", "theme1.xml")))
+            for font in wanted["fonts"]:
+                if f'"{font}"' not in look:
+                    fail(f"{where} names no font {font}")
         for figure in wanted.get("figures") or []:
             in_text(text, figure, where)
     else:

@@ -57,6 +57,8 @@ type File struct {
 	// Slides and Pages count a presentation's and a PDF's; 0 is not checked.
 	Slides int `yaml:"slides" json:"slides,omitempty"`
 	Pages  int `yaml:"pages" json:"pages,omitempty"`
+	// Fonts must be named by the styles of a document or the theme of slides.
+	Fonts []string `yaml:"fonts" json:"fonts,omitempty"`
 	// Rows counts a sheet's or CSV's rows below its header; 0 is not checked.
 	Rows int `yaml:"rows" json:"rows,omitempty"`
 	// Numbers, Texts and Dates are cells of a workbook that must be of that kind.

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Callable
+from typing import NamedTuple
 
 FORMAT = "markdown-raw_html-raw_tex-raw_attribute-tex_math_dollars-citations+pipe_tables-yaml_metadata_block+lists_without_preceding_blankline"
 INK, HEADING, RULE, BAND = "262626", "1F4E79", "B8C7D9", "EAF0F7"
@@ -30,8 +31,11 @@ def docx(markdown: str, path: str, *, title: str = "", language: str = "en") -> 
     with tempfile.TemporaryDirectory() as folder:
         reference = os.path.join(folder, "reference.docx")
         _default("reference.docx", reference)
-        _style_docx(reference)
-        _pandoc(markdown, path, title, language, ["--to", "docx", "--reference-doc", reference])
+        east = _east(title + markdown)
+        _style_docx(reference, east.font)
+        raw = os.path.join(folder, "raw.docx")
+        _pandoc(markdown, raw, title, language, ["--to", "docx", "--reference-doc", reference])
+        _rewrite(raw, path, {"word/styles.xml": lambda xml: _language(xml, east.language)})
 
 
 def pptx(markdown: str, path: str, *, title: str = "", subtitle: str = "", language: str = "en") -> None:
@@ -43,7 +47,7 @@ def pptx(markdown: str, path: str, *, title: str = "", subtitle: str = "", langu
             plain,
             reference,
             {
-                "ppt/theme/theme1.xml": _theme,
+                "ppt/theme/theme1.xml": lambda xml: _theme(xml, _east(title + subtitle + markdown).font),
                 "ppt/slideMasters/slideMaster1.xml": _master,
                 r"ppt/slideLayouts/slideLayout\d+\.xml": _layout,
             },
@@ -95,7 +99,31 @@ def _pandoc(markdown: str, path: str, title: str, language: str, options: list[s
         raise PandocError((run.stderr.strip().splitlines() or ["pandoc failed"])[-1])
 
 
-def _style_docx(path: str) -> None:
+def _language(xml: str, east: str) -> str:
+    """Name the East Asian language of a document's styles, which pandoc sets to that of the whole."""
+    xml = re.sub(r'(<w:lang\b[^>]*?)\s*w:eastAsia="[^"]*"', r"\1", xml)
+    return xml.replace("<w:lang ", f'<w:lang w:eastAsia="{east}" ')
+
+
+class _East(NamedTuple):
+    """The font and language for Chinese, Japanese and Korean: a Latin font has none of their characters."""
+
+    font: str
+    language: str
+
+
+def _east(text: str) -> _East:
+    """The font that Windows and Office bring for a text's script (others replace it with their own), or the Latin one."""
+    if re.search("[\u3040-\u30ff]", text):
+        return _East("Yu Gothic", "ja-JP")
+    if re.search("[\uac00-\ud7af]", text):
+        return _East("Malgun Gothic", "ko-KR")
+    if re.search("[\u2e80-\u2fdf\u3100-\u312f\u3400-\u9fff]", text):
+        return _East("Microsoft YaHei", "zh-CN")
+    return _East("Calibri", "en-US")
+
+
+def _style_docx(path: str, east: str) -> None:
     import docx as word
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement
@@ -125,8 +153,9 @@ def _style_docx(path: str) -> None:
         fonts = style.element.get_or_add_rPr().get_or_add_rFonts()
         for key in list(fonts.attrib):
             del fonts.attrib[key]
-        for key in ("w:ascii", "w:hAnsi", "w:cs", "w:eastAsia"):
+        for key in ("w:ascii", "w:hAnsi", "w:cs"):
             fonts.set(qn(key), "Calibri")
+        fonts.set(qn("w:eastAsia"), east)
         if style.name in sizes:
             style.font.size, style.font.bold = Pt(sizes[style.name]), style.name != "Subtitle"
             style.font.color.rgb = RGBColor.from_string(HEADING)
@@ -163,6 +192,8 @@ def _style_docx_table(book: object) -> None:
 
 def _rewrite(source: str, target: str, changes: dict[str, Callable[[str], str]]) -> None:
     """Copy a zip archive, passing the members whose names match through a function."""
+    target = os.path.join("/workspace", target)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for info in old.infolist():
             data = old.read(info)
@@ -172,7 +203,8 @@ def _rewrite(source: str, target: str, changes: dict[str, Callable[[str], str]])
             new.writestr(info, data)
 
 
-def _theme(xml: str) -> str:
+def _theme(xml: str, east: str) -> str:
+    xml = re.sub(r'<a:ea typeface="[^"]*"\s*/>', f'<a:ea typeface="{east}"/>', xml)
     xml = xml.replace('<a:dk2><a:srgbClr val="1F497D"/>', f'<a:dk2><a:srgbClr val="{HEADING}"/>')
     for n, colour in enumerate(_ACCENTS, start=1):
         xml = re.sub(rf'(<a:accent{n}><a:srgbClr val=")[0-9A-F]+', rf"\g<1>{colour}", xml)
