@@ -145,7 +145,8 @@ class _Findings:
             absent = crossing.index[crossing[group].isna() & crossing.notna().any(axis=1)]
             if 0 < len(absent) <= max(1, 0.1 * len(crossing)):
                 shown = s.listed([when(p, s) for p in absent[:3]])
-                found.append(s.pick(f"**{code(group)} has no rows** in {shown}, and some in every other {unit_name(self.plan.period, s)} that has any.",
+                any_there = "" if crossing.notna().any(axis=1).all() else " that has any"
+                found.append(s.pick(f"**{code(group)} has no rows** in {shown}, and some in every other {unit_name(self.plan.period, s)}{any_there}.",
                                     f"**{code(group)}: нет строк** за {shown}, хотя за остальные периоды есть."))
         return found[:3]
 

@@ -20,6 +20,7 @@ def stand_out(p: Periods, wish: wishes.Wish) -> list[str]:
     adds = wish.aggregate in ("sum", "count")
     if pair and len(p.grid.columns) > 1 and adds:
         found += _makers(p, pair)
+    found += _gaps(p)
     found += _unusual(p)
     found += _runs(p)
     if pair and adds and len(p.grid.columns):
@@ -42,6 +43,25 @@ def stand_out(p: Periods, wish: wishes.Wish) -> list[str]:
                 )
             )
     return found[:6]
+
+
+def _gaps(p: Periods) -> list[str]:
+    """Groups without rows in a period in which others have some, though they always have."""
+    say, found = p.speech, []
+    here = p.total[p.complete.to_numpy()].dropna().index
+    if len(here) < 5 or len(p.grid.columns) < 2:
+        return []
+    for name in p.grid.columns:
+        absent = [period for period in here if pandas.isna(p.grid.loc[period, name])]
+        if 0 < len(absent) <= max(1, len(here) // 10) and here[-1] not in absent:
+            listed = say.listed([p.name(period) for period in absent[:3]])
+            found.append(
+                say.pick(
+                    f"**{escape(name)}** has no rows in {listed}, and some in all other periods.",
+                    f"**{escape(name)}**: нет строк за {listed}, за остальные периоды есть.",
+                )
+            )
+    return found[:2]
 
 
 def _none(value: float) -> bool:
