@@ -21,6 +21,7 @@ func danger(markdown string) []string {
 	source := []byte(markdown)
 	parser := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 	var found []string
+	var prose strings.Builder // what is shown as text
 	_ = ast.Walk(parser.Parse(text.NewReader(source)), func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -44,9 +45,14 @@ func danger(markdown string) []string {
 				found = append(found, "drawing")
 			}
 		case *ast.CodeSpan:
+			prose.WriteByte('x')
 			return ast.WalkSkipChildren, nil
 		case *ast.Text:
 			shown := string(n.Segment.Value(source))
+			prose.WriteString(shown)
+			if n.SoftLineBreak() {
+				prose.WriteByte('\n')
+			}
 			if m := regexp.MustCompile(`@[0-9A-Za-z]|#\d|(?i:gh-\d)`).FindString(shown); m != "" {
 				found = append(found, "text "+m)
 			}
@@ -55,6 +61,10 @@ func danger(markdown string) []string {
 	})
 	if m := regexp.MustCompile(`(?mi)^\s*(/[a-z][\w-]*\s*$|atlantis apply|bors r\+|retest\s*$|ok to test)|@dependabot`).FindString(markdown); m != "" {
 		found = append(found, "command "+m)
+	}
+	// GitHub's own parser links a URL after whatever is no letter; goldmark does not.
+	if m := regexp.MustCompile(`(?i)(?:^|[^a-z])(?:https?|ftp)://|(?:^|[\s_*~(])www\.`).FindString(prose.String()); m != "" {
+		found = append(found, "url "+m)
 	}
 	if strings.Contains(markdown, "<!--") && !strings.Contains(markdown, "`") {
 		found = append(found, "marker")
@@ -79,6 +89,8 @@ func attacks() []string {
 		"- a\n  - b @octocat\n    1. c #1\n\n      ```\n      /approve\n      ```", "> > > @octocat", strings.Repeat("> ", 40) + "@octocat", strings.Repeat("- ", 40) + "#1",
 		"\\`@octocat\\`", "`@octocat", "``` @octocat", "Setext @octocat\n===", "a\n---\n@octocat", "\t/approve", "~~@octocat~~ ~~https://evil.example~~", "*@octocat*", "_#1_", "@octocat's #1's",
 		"://evil.example https:/evil.example", "xmpp:a@b.example/r", "[a](<https://evil.example> 'title')", "![a](" + typed + ")", "[!NOTE]\n> @octocat",
+		"_https://evil.example", "1https://evil.example", "_www.evil.example", "a_https://evil.example/x_", "é1http://evil.example",
+		"<p>\nhttps://evil.example\n</p>", "<div>https://evil.example @octocat", "<pre>\n_www.evil.example\n</pre>", strings.Repeat("> ", 40) + "x=https://evil.example",
 		"0gh-0", "#[1]\n\n[1]:0", "@[octocat](x)", "https:[//evil.example](x)", "#<b></b>1", "@**o**ctocat", "www[.evil.example](x)",
 	}
 }

@@ -43,7 +43,7 @@ type writer struct {
 
 func (w *writer) block(node ast.Node, depth int) string {
 	if depth > maxDepth {
-		return lineStart(escape(disarm(w.plain(node))))
+		return lineStart(w.text(w.plain(node)))
 	}
 	switch n := node.(type) {
 	case *ast.Heading:
@@ -57,7 +57,7 @@ func (w *writer) block(node ast.Node, depth int) string {
 	case *ast.CodeBlock:
 		return Fence("", string(w.lines(n)))
 	case *ast.HTMLBlock:
-		return lineStart(escape(disarm(string(w.lines(n)))))
+		return lineStart(w.text(string(w.lines(n))))
 	case *ast.Blockquote:
 		return prefix(w.children(n, depth), "> ", "> ")
 	case *ast.List:

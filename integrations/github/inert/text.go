@@ -10,7 +10,8 @@ const joiner = "\u2060"
 
 // What GitHub and its bots read into text.
 var (
-	urlPattern       = regexp.MustCompile("(?i)(?:\\b(?:https?|ftp)://|\\bwww\\.|\\bmailto:)[^\\s<>\"`]+")
+	// GitHub links a URL after a digit or an underscore, too.
+	urlPattern       = regexp.MustCompile("(?i)(?:(?:https?|ftp)://|www\\.|mailto:)[^\\s<>\"`]+")
 	mentionPattern   = regexp.MustCompile(`@([0-9A-Za-z_])`)
 	referencePattern = regexp.MustCompile(`#(\d)`)
 	ghPattern        = regexp.MustCompile(`(?i)(GH)-(\d)`)
