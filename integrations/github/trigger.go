@@ -55,7 +55,8 @@ func read(body, handle string) reading {
 	body = strings.ToValidUTF8(strings.ReplaceAll(body, "\r\n", "\n"), "\uFFFD")
 	r := &reader{source: []byte(body), handle: handle}
 	parser := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList)).Parser()
-	_ = ast.Walk(parser.Parse(text.NewReader(r.source)), r.visit)
+	document := parser.Parse(text.NewReader(r.source))
+	_ = ast.Walk(document, r.visit)
 	r.flush()
 	out := r.out
 	out.called = len(r.mentions) > 0
@@ -63,7 +64,8 @@ func read(body, handle string) reading {
 	if out.called {
 		out.command, out.args = spoken(out.text)
 	}
-	if found := commandPattern.FindStringSubmatch(strings.TrimSpace(body)); !out.called && found != nil &&
+	_, prose := document.FirstChild().(*ast.Paragraph) // indented far enough, it is code
+	if found := commandPattern.FindStringSubmatch(strings.TrimSpace(body)); !out.called && prose && found != nil &&
 		bareCommand(found[1]) && strings.TrimSpace(found[2]) == "" && !strings.Contains(strings.TrimSpace(body), "\n") {
 		out.called, out.command, out.bare = true, found[1], true
 	}

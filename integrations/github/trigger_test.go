@@ -48,6 +48,8 @@ func TestTriggers(t *testing.T) {
 		{"cc @sandpiper/", true, "cc /"},
 		{"@sandpiper\r\nplot it\r\n", true, "plot it"},
 
+		{"    /cancel", false, ""},
+		{"\n\t/status", false, ""},
 		{"plot it", false, ""},
 		{"", false, ""},
 		{"sandpiper plot it", false, ""},
