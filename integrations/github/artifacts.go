@@ -213,6 +213,9 @@ func (c *committing) head(ctx context.Context) (string, error) {
 
 // denied turns a final refusal into a *deniedError.
 func (c *committing) denied(err error) error {
+	if answer, _ := answerOf(err); answer.status == http.StatusConflict && strings.Contains(answer.text, "is empty") {
+		return &deniedError{reason: "the repository " + c.owner + "/" + c.name + " is empty, and its first branch would become its default branch; commit something to it first"}
+	}
 	if !final(err) {
 		return c.clients.explain(err)
 	}

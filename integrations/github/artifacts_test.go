@@ -189,3 +189,20 @@ func TestAuxiliary(t *testing.T) {
 		}
 	}
 }
+
+// A repository without a commit takes no branch for files, for it would become
+// its default branch: that is said, and not tried for ever.
+func TestEmptyRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{adapt: func(o *github.Options) { o.Repositories = []string{"octo/new"} }})
+	w.hub.AddRepo(githubtest.Repo{Name: "octo/new", Org: true, Empty: true, Grants: map[string]string{"ann": "write", "sandpiper-bot": "write"}})
+	w.hub.AddHook(githubtest.Hook{Repo: "octo/new", URL: w.url, Secret: secret})
+	l := w.start()
+	n := w.hub.OpenIssue("octo/new", "ann", "t", "b")
+	w.hub.Comment("octo/new", n, "ann", "@sandpiper plot it")
+	w.idle(l)
+	got := w.hub.Comments("octo/new", n)
+	if len(got) != 2 || !strings.Contains(strings.ReplaceAll(got[1].Body, `\`, ""), "is empty, and its first branch would become its default branch") {
+		t.Errorf("comments %+v", got)
+	}
+}

@@ -183,7 +183,10 @@ func refJSON(branch, sha string) map[string]any {
 func (c *call) getRef() (int, any) {
 	branch := c.path("branch")
 	sha, ok := c.repo.git.branches[branch]
-	if !ok {
+	switch {
+	case len(c.repo.git.branches) == 0:
+		return http.StatusConflict, message("Git Repository is empty.")
+	case !ok:
 		return notFound()
 	}
 	return http.StatusOK, refJSON(branch, sha)

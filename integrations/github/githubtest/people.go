@@ -20,11 +20,12 @@ type Repo struct {
 	Branch     string // the default branch; "main" unless set
 	Pages      string // the branch GitHub Pages serves
 	Protected  []string
+	Empty      bool              // without a commit
 	Files      map[string]string // of the first commit on the default branch
 	Grants     map[string]string // login to admin, maintain, write, triage, read
 }
 
-// AddRepo makes a repository with one commit. It panics on a name without an
+// AddRepo makes a repository, with one commit unless it is to be Empty. It panics on a name without an
 // owner, for that is a mistake in the test.
 func (s *Server) AddRepo(of Repo) {
 	s.mu.Lock()
@@ -52,7 +53,9 @@ func (s *Server) AddRepo(of Repo) {
 		r.grants[strings.ToLower(login)] = permission
 	}
 	s.state.repos[strings.ToLower(of.Name)] = r
-	s.commit(r, r.branch, of.Files, "first commit", owner)
+	if !of.Empty {
+		s.commit(r, r.branch, of.Files, "first commit", owner)
+	}
 }
 
 func (s *Server) commit(r *repo, branch string, files map[string]string, text, author string) string {
