@@ -280,7 +280,8 @@ def _logs(now: dt.datetime) -> list[Case]:
     made.append(Case("log-syslog", "messages", "\n".join(bsd).encode(), {
         "kind": "log", "rows": 11, "dates": {"time": (f"{year}-10-01T22:14:15", f"{year}-10-11T22:14:15")}, "sums": {"pid": 66}, "notes": [f"no year; {year} is taken"],
     }))  # fmt: skip
-    turn = [now - dt.timedelta(days=300), now - dt.timedelta(days=100), now - dt.timedelta(days=1)]
+    first = now.replace(day=1, hour=8, minute=0, second=0, microsecond=0)  # the same for maker and judge
+    turn = [first - dt.timedelta(days=300), first - dt.timedelta(days=100), first - dt.timedelta(days=1)]
     lines = [f"{d:%b} {d.day:2d} {d:%H:%M:%S} host cron[1]: задача {i}" for i, d in enumerate(turn)]
     span = (turn[0].isoformat(timespec="seconds"), turn[2].isoformat(timespec="seconds"))
     made.append(Case("log-syslog-over-new-year", "cron", "\n".join(lines).encode(), {"kind": "log", "rows": 3, "dates": {"time": span}, "notes": ["no year"]}))
