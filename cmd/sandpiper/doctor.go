@@ -40,23 +40,28 @@ func (c *doctorCmd) Run(e *env) error {
 	if err == nil {
 		checks = append(checks, folderChecks(loaded)...)
 		checks = append(checks, e.servedChecks(loaded)...)
-		if c.Probe && !slices.ContainsFunc(checks, needsEngine) {
-			checks = append(checks, probeCheck(e.ctx(), loaded))
-		}
 	}
-	failed := false
-	for _, one := range checks {
-		failed = failed || one.Status == checkFailed
+	if err := c.show(e, checks); err != nil {
+		return err
+	}
+	if err == nil && c.Probe && !slices.ContainsFunc(checks, needsEngine) {
+		// What is known already stands there while this takes its time.
+		e.progressLine("trying thirty attacks on the engine; this takes half a minute (--no-probe leaves them out)")
+		probed := []check{probeCheck(e.ctx(), loaded)}
+		if err := c.show(e, probed); err != nil {
+			return err
+		}
+		checks = append(checks, probed...)
 	}
 	if c.JSON {
-		err = e.printJSON(map[string]any{"checks": checks})
-	} else {
-		err = showChecks(e, checks)
+		if err := e.printJSON(map[string]any{"checks": checks}); err != nil {
+			return err
+		}
 	}
-	if err == nil && failed {
+	if slices.ContainsFunc(checks, func(one check) bool { return one.Status == checkFailed }) {
 		return fault.Exit(fault.Missing)
 	}
-	return err
+	return nil
 }
 
 // needsEngine reports whether a check failed that leaves no engine to try
@@ -65,7 +70,11 @@ func needsEngine(c check) bool {
 	return c.Status == checkFailed && slices.Contains([]string{"process", "database", "engine", "image", "program"}, c.Name)
 }
 
-func showChecks(e *env, checks []check) error {
+// show prints checks as they are known; JSON is one value, printed at the end.
+func (c *doctorCmd) show(e *env, checks []check) error {
+	if c.JSON {
+		return nil
+	}
 	for _, one := range checks {
 		if err := e.print("%-8s %-14s %s\n", one.Status, one.Name, term.Line(one.Message)); err != nil {
 			return err
