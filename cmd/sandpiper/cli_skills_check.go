@@ -100,12 +100,17 @@ func (c *skillsLintCmd) catalogue(loaded *config.Loaded) (*skills.Catalogue, err
 	if c.Dir == "" {
 		return loadSkills(loaded)
 	}
-	catalogue, err := skills.Load(skills.Options{Folders: []string{c.Dir}})
+	return skillsIn(c.Dir)
+}
+
+// skillsIn loads the skill that a folder is, or the skills that it holds.
+func skillsIn(dir string) (*skills.Catalogue, error) {
+	catalogue, err := skills.Load(skills.Options{Folders: []string{dir}})
 	if err != nil {
 		return nil, &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
 	}
 	if len(catalogue.List())+len(catalogue.Problems()) == 0 {
-		return nil, fault.New(fault.Usage, "name a folder with a SKILL.md in it, or below it", "%s holds no skill", term.Line(c.Dir))
+		return nil, fault.New(fault.Usage, "name a folder with a SKILL.md in it, or below it", "%s holds no skill", term.Line(dir))
 	}
 	return catalogue, nil
 }
@@ -163,7 +168,7 @@ func (c *skillsLintCmd) show(e *env, list []skills.Skill, found []skills.Problem
 }
 
 type skillsTestCmd struct {
-	Name  string `arg:"" optional:"" help:"Test this skill only."`
+	Name  string `arg:"" optional:"" help:"Test this skill only; a folder that holds one that is not installed will do."`
 	JUnit string `name:"junit" placeholder:"FILE" help:"Write the results as JUnit XML too."`
 	Model bool   `default:"true" negatable:"" help:"Ask the configured model the evals of skills that need one; it costs."`
 	JSON  bool   `name:"json" help:"Print one JSON value."`
@@ -175,17 +180,9 @@ func (c *skillsTestCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	catalogue, err := loadSkills(loaded)
+	list, err := c.list(e, loaded)
 	if err != nil {
 		return err
-	}
-	list := catalogue.List()
-	if c.Name != "" {
-		one, err := skillNamed(catalogue, c.Name)
-		if err != nil {
-			return err
-		}
-		list = []skills.Skill{one}
 	}
 	lease, closing, err := lessor(e.ctx(), loaded, 1)
 	if err != nil {
@@ -208,6 +205,39 @@ func (c *skillsTestCmd) Run(e *env) error {
 		return err
 	}
 	return c.show(e, report)
+}
+
+// list is what is tested: all, the one of that name, or those of a folder that
+// somebody works on.
+func (c *skillsTestCmd) list(e *env, loaded *config.Loaded) ([]skills.Skill, error) {
+	catalogue, err := loadSkills(loaded)
+	if err != nil {
+		return nil, err
+	}
+	if c.Name == "" {
+		return catalogue.List(), nil
+	}
+	one, err := skillNamed(catalogue, c.Name)
+	if err == nil {
+		return []skills.Skill{one}, nil
+	}
+	if info, statErr := os.Stat(c.Name); statErr != nil || !info.IsDir() {
+		return nil, err
+	}
+	if catalogue, err = skillsIn(c.Name); err != nil {
+		return nil, err
+	}
+	for _, problem := range catalogue.Problems() {
+		if problem.Severity == skills.Broken {
+			return nil, fault.New(fault.Usage, "mend it: sandpiper skills lint "+c.Name, "%s", term.Line(problem.String()))
+		}
+	}
+	list := catalogue.List()
+	if c.Model && needModel(list) {
+		c.Model = false
+		fmt.Fprintln(e.err, "sandpiper: note: a skill without a program of its own is asked of the model only once its folder lies under one of skills.folders")
+	}
+	return list, nil
 }
 
 // needModel reports whether any of the skills has no program of its own.
