@@ -46,7 +46,7 @@ func folderChecks(loaded *config.Loaded) []check {
 	if err := unix.Statfs(loaded.DataDir, &fs); err != nil {
 		return []check{folder, {"disk", checkWarning, err.Error(), ""}}
 	}
-	free := int64(fs.Bavail) * fs.Bsize
+	free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // of another type on macOS
 	disk := check{"disk", checkOK, term.Bytes(free) + " free", "free some space in " + loaded.DataDir + ": when the disk is full nothing new is accepted"}
 	switch {
 	case free < leastDisk:
