@@ -63,7 +63,7 @@ func danger(markdown string) []string {
 		found = append(found, "command "+m)
 	}
 	// GitHub's own parser links a URL after whatever is no letter; goldmark does not.
-	if m := regexp.MustCompile(`(?i)(?:^|[^a-z])(?:https?|ftp)://[^\s<>"|]|(?:^|[\s_*~(])www\.[^\s<>"|]`).FindString(prose.String()); m != "" {
+	if m := regexp.MustCompile(`(?i)(?:^|[^a-z])(?:https?|ftp)://[0-9\pL]|(?:^|[\s_*~(])www\.[0-9\pL]`).FindString(prose.String()); m != "" {
 		found = append(found, "url "+m)
 	}
 	if strings.Contains(markdown, "<!--") && !strings.Contains(markdown, "`") {
