@@ -24,7 +24,8 @@ import pandas
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import growth  # noqa: E402 - it lies beside this program
+import growth  # noqa: E402 - it lies beside this program, as the next does
+import made_values  # noqa: E402
 from sandpiper import answer, charts, refuse
 from sandpiper.inputs import Job, job
 from sandpiper.markdown import code, escape, table
@@ -248,40 +249,8 @@ def _make(subject: Subject, size: int, dice: random.Random) -> tuple | None:
         for p in inspect.signature(subject.check).parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    made = [_value(hints.get(n), size, dice) for n in names]
+    made = [made_values.value(hints.get(n), size, dice) for n in names]
     return tuple(made) if made and all(m is not None for m in made) else None
-
-
-def _value(hint: object, size: int, dice: random.Random) -> object:
-    """A random value of a type; None when the type says too little."""
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if hint is int:
-        return dice.randint(0, max(size, 1))
-    if hint is float:
-        return round(dice.uniform(-size - 1, size + 1), 3)
-    if hint is bool:
-        return dice.random() < 0.5
-    if hint is str:
-        return "".join(dice.choice("abcab" if dice.random() < 0.7 else "xyz ") for _ in range(size))
-    if (origin or hint) in (list, set, frozenset) or getattr(origin, "__name__", "") in ("Sequence", "Iterable"):
-        items = [
-            _value(inner[0] if inner else int, size if inner and inner[0] in (int, float) else min(size, 8), dice) for _ in range(size)
-        ]
-        return (
-            None
-            if any(i is None for i in items)
-            else items
-            if origin in (list, None) or origin not in (set, frozenset)
-            else origin(items)
-        )
-    if origin is tuple and inner:
-        kinds = [inner[0]] * size if len(inner) == 2 and inner[1] is Ellipsis else list(inner)
-        items = [_value(k, size, dice) for k in kinds]
-        return None if any(i is None for i in items) else tuple(items)
-    if origin is dict and inner:
-        keys, values = ([_value(k, size, dice) for _ in range(size)] for k in inner)
-        return None if any(i is None for i in keys + values) else dict(zip(keys, values))
-    return None
 
 
 def _generated(subject: Subject, found: Findings, dice: random.Random, count: int, say: Speech) -> None:
@@ -323,7 +292,7 @@ def _smaller(subject: Subject, case: Case) -> Case:
     while moved and tries < 400:
         moved = False
         for at, argument in enumerate(best.arguments):
-            for cut in _cuts(argument):
+            for cut in made_values.cuts(argument):
                 tries += 1
                 arguments = (*best.arguments[:at], cut, *best.arguments[at + 1 :])
                 again = _against(subject, arguments)
@@ -333,24 +302,6 @@ def _smaller(subject: Subject, case: Case) -> Case:
             if moved:
                 break
     return best
-
-
-def _cuts(value: object) -> typing.Iterator[object]:
-    if isinstance(value, (list, str, tuple)):
-        half = len(value) // 2
-        if half:
-            yield value[:half]
-            yield value[half:]
-        for n in range(min(len(value), 40)):
-            yield value[:n] + value[n + 1 :]
-        if isinstance(value, list):
-            for n, item in enumerate(value[:40]):
-                for cut in _cuts(item):
-                    yield value[:n] + [cut] + value[n + 1 :]
-    elif isinstance(value, int) and not isinstance(value, bool) and value:
-        yield 0
-        yield value // 2
-        yield value - 1 if value > 0 else value + 1
 
 
 def _timing(subject: Subject, found: Findings, dice: random.Random, say: Speech) -> None:
