@@ -12,7 +12,7 @@ import (
 func TestScheduleRunByHand(t *testing.T) {
 	s := newSlackHome(t)
 	s.ws.ChangeChannel(s.channel, func(c *slacktest.Channel) { c.Members = []string{s.ada, slacktest.BotUser} })
-	s.write("conf.yaml", "listen: 127.0.0.1:0\nsandbox: {wall: 15m, cpu: 10m}\nslack: {allow: {channels: ["+s.channel+"]}}\n")
+	s.write("conf.yaml", "listen: 127.0.0.1:0\nweb: {url: https://bot.example/}\nsandbox: {wall: 15m, cpu: 10m}\nslack: {allow: {channels: ["+s.channel+"]}}\n")
 	server := s.serve()
 	defer s.stop(server)
 	root := s.ask(slacktest.Delivery{})
