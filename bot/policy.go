@@ -90,7 +90,7 @@ func inWords(right Right) string {
 	case MaySchedule:
 		return "schedule reports"
 	case MayCancelOthers:
-		return "cancel what others asked for"
+		return "cancel or repeat what others asked for"
 	case MayPublish:
 		return "publish reports for everybody"
 	default:

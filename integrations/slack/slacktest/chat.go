@@ -295,6 +295,9 @@ func (w *Workspace) reactionsRemove(args map[string]string) result {
 	return result{}
 }
 
+// responseLife is how long a response URL serves.
+const responseLife = 30 * time.Minute
+
 // responseURL is where an interaction may be answered.
 type responseURL struct {
 	channel, thread, user string
@@ -309,7 +312,7 @@ func (w *Workspace) serveResponse(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u := w.answers[r.PathValue("id")]
-	if err != nil || u == nil || u.used >= MaxResponses || time.Since(u.made) > 30*time.Minute {
+	if err != nil || u == nil || u.used >= MaxResponses || time.Since(u.made) > responseLife {
 		http.Error(rw, "expired_url", http.StatusNotFound)
 		return
 	}
