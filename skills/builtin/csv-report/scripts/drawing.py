@@ -7,9 +7,7 @@ import os
 import pandas
 from analysis import short_when
 from page import Section, capital, measure_name
-from plan import kind_of
 from sandpiper import charts, excel
-from sandpiper.measures import ADDS, LABEL
 from sandpiper.speech import Speech
 from sandpiper.words import clean
 
@@ -101,12 +99,12 @@ def _column_sheet(section: Section, speech: Speech) -> pandas.DataFrame:
     rows = []
     for i in range(min(len(section.table.decisions), 5_000)):
         column = section.table.column(i)
-        kind = kind_of(section.table.decisions[i], section.table.figures[i]) if column.get("min") is not None else LABEL
+        counted = not column.get("identifier")
         top = ", ".join(f"{t['value'][:40]} ({t['count']})" for t in column.get("top", [])[:5])
         rows.append({
             speech.pick("Column", "Столбец"): column["name"], speech.pick("Type", "Тип"): column["type"],
             speech.pick("Missing", "Пропуски"): column["missing"], speech.pick("Distinct", "Различных"): column["distinct"],
-            speech.pick("Sum", "Сумма"): column.get("sum") if kind == ADDS else None, speech.pick("Mean", "Среднее"): column.get("mean") if kind != LABEL else None,
+            speech.pick("Sum", "Сумма"): column.get("sum") if counted else None, speech.pick("Mean", "Среднее"): column.get("mean") if counted else None,
             speech.pick("Least", "Наименьшее"): column.get("min"), speech.pick("Greatest", "Наибольшее"): column.get("max"),
             speech.pick("First", "Первая дата"): column.get("first"), speech.pick("Last", "Последняя дата"): column.get("last"),
             speech.pick("Most frequent", "Самые частые"): top or None,

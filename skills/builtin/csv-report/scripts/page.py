@@ -10,7 +10,7 @@ import pandas
 from analysis import Analysis, code, short_when
 from plan import Plan, kind_of
 from sandpiper.decide import DATE, DATETIME, INTEGER, NUMBER
-from sandpiper.measures import ADDS, LABEL
+from sandpiper.measures import ADDS
 from sandpiper.notes import render
 from sandpiper.speech import Speech
 from sandpiper.tables import Table
@@ -284,13 +284,13 @@ def _holds(profile: dict[str, Any], table: Table, i: int, speech: Speech) -> str
         span = speech.pick(f"{full(profile['min'], speech)} to {full(profile['max'], speech)}", f"от {full(profile['min'], speech)} до {full(profile['max'], speech)}")
         if "sum" not in profile:
             return span
-        mean = speech.number(profile["mean"])
-        kind = kind_of(table.decisions[i], table.figures[i])
-        if kind == LABEL:
+        if profile.get("identifier"):
             return span
-        if kind != ADDS:
-            return speech.pick(f"mean {mean}, {span}", f"среднее {mean}, {span}")
-        return speech.pick(f"sum {full(profile['sum'], speech)}, mean {mean}, {span}", f"сумма {full(profile['sum'], speech)}, среднее {mean}, {span}")
+        mean, total = speech.number(profile["mean"]), full(profile["sum"], speech)
+        if kind_of(table.decisions[i], table.figures[i]) == ADDS:
+            return speech.pick(f"sum {total}, mean {mean}, {span}", f"сумма {total}, среднее {mean}, {span}")
+        # A sum of prices or years is no result, but by it a reader checks that no value was lost or misread.
+        return speech.pick(f"mean {mean}, {span}, sum {total}", f"среднее {mean}, {span}, сумма {total}")
     if kind in (DATE, DATETIME):
         if "first" not in profile:
             return speech.pick("day and month undecided", "порядок дня и месяца неясен")
