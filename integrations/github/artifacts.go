@@ -49,7 +49,7 @@ func (a *Adapter) sendFiles(ctx context.Context, to address, d bot.Delivery) (bo
 			return bot.Receipt{}, sendError(err, false)
 		}
 	}
-	t.FilesSent = d.ID
+	t.FilesSent, t.Untold = d.ID, !shown
 	if err := a.writeThread(ctx, key, t); err != nil {
 		return bot.Receipt{}, sendError(err, false)
 	}

@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 					t.Errorf("%s: the fault was never met", route)
 				}
 				if got := w.hub.Comments(repo, n)[0].Reactions; !slices.Contains(got, "sandpiper-bot:rocket") {
-					t.Logf("%s: reactions %v", route, got)
+					t.Errorf("%s: reactions %v", route, got)
 				}
 				l.stop()
 			}

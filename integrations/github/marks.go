@@ -72,6 +72,7 @@ type thread struct {
 	Files     []placed          `json:"files,omitempty"`
 	Lost      []bot.Undelivered `json:"lost,omitempty"`
 	FilesSent string            `json:"files_sent,omitempty"` // the delivery that is wholly done
+	Untold    bool              `json:"untold,omitempty"`     // nothing in the issue names those Lost
 	Changed   time.Time         `json:"changed"`
 
 	revision uint64

@@ -97,18 +97,19 @@ func (a *Adapter) sendAnswer(ctx context.Context, to address, d bot.Delivery) (b
 	if err := a.writeThread(ctx, key, t); err != nil {
 		return bot.Receipt{}, sendError(err, false)
 	}
-	a.shown.forget(key)
 	a.finish(ctx, to, d)
 	return bot.Receipt{ID: itoa(first.id), Link: first.link, At: a.options.Clock.Now()}, nil
 }
 
 func (t *thread) nextRound() {
-	*t = thread{Round: t.Round + 1, Files: t.Files, Lost: t.Lost, FilesSent: t.FilesSent, revision: t.revision}
+	*t = thread{Round: t.Round + 1, Files: t.Files, Lost: t.Lost, FilesSent: t.FilesSent, Untold: t.Untold, revision: t.revision}
 }
 
-// finish gives the last reaction. It is a courtesy: failing does not make the
-// answer unsent.
+// finish does what follows once an answer or a question stands, be it sent just
+// now or found: no more progress is shown, and the request gets its last
+// reaction. That is a courtesy: failing does not make the answer unsent.
 func (a *Adapter) finish(ctx context.Context, to address, d bot.Delivery) {
+	a.shown.forget(threadKey(d.Task, d.Origin))
 	reaction := map[bot.TaskState]string{bot.TaskDone: "rocket", bot.TaskFailed: "confused", bot.TaskRefused: "confused"}[d.State]
 	if reaction == "" || d.Kind != bot.DeliverAnswer {
 		return
@@ -246,7 +247,7 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 		if err != nil || t.FilesSent != d.ID {
 			return bot.Receipt{}, false, err
 		}
-		return bot.Receipt{ID: d.ID, Link: t.Link, At: t.Changed}, true, nil
+		return bot.Receipt{ID: d.ID, Link: t.Link, At: t.Changed, Undelivered: t.Lost, Told: !t.Untold}, true, nil
 	}
 	since := d.Created
 	if t, err := a.readThread(ctx, threadKey(d.Task, d.Origin)); err == nil && !t.Begun.IsZero() && t.Begun.Before(since) {
@@ -281,6 +282,8 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 		if err := a.found(ctx, d, round, ids, first.link); err != nil {
 			return bot.Receipt{}, false, err
 		}
+		// The life that sent it may have ended before it came to this.
+		a.finish(ctx, to, d)
 	}
 	return bot.Receipt{ID: itoa(first.id), Link: first.link, At: a.options.Clock.Now()}, true, nil
 }
