@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -31,6 +32,7 @@ import (
 type privateEngine struct {
 	folder  string
 	address string
+	driver  string
 	command *exec.Cmd
 }
 
@@ -49,7 +51,7 @@ func startEngine(t *testing.T) *privateEngine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &privateEngine{folder: folder, address: "unix://" + filepath.Join(folder, "docker.sock")}
+	e := &privateEngine{folder: folder, address: "unix://" + filepath.Join(folder, "docker.sock"), driver: storageDriver(t)}
 	t.Cleanup(func() {
 		e.stop(t)
 		if err := os.RemoveAll(folder); err != nil {
@@ -60,6 +62,20 @@ func startEngine(t *testing.T) *privateEngine {
 	return e
 }
 
+// storageDriver is the shared engine's: it works on this machine's file system.
+// The client is closed here and not at the test's end: its idle connection
+// would count among what the sandbox leaves.
+func storageDriver(t *testing.T) string {
+	t.Helper()
+	shared := docker(t)
+	defer shared.Close()
+	info, err := shared.Info(t.Context())
+	if err != nil {
+		return "overlay2"
+	}
+	return info.Driver
+}
+
 func (e *privateEngine) start(t *testing.T) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(e.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -67,13 +83,9 @@ func (e *privateEngine) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	driver := "overlay2"
-	if shared, err := docker(t).Info(t.Context()); err == nil {
-		driver = shared.Driver // what works on this machine's file system
-	}
 	path := func(name string) string { return filepath.Join(e.folder, name) }
 	e.command = exec.Command("dockerd", "--data-root", path("data"), "--exec-root", path("exec"), "--pidfile", path("pid"),
-		"--host", e.address, "--storage-driver", driver, "--bridge", "none", "--iptables=false", "--ip-masq=false", "--config-file", path("none.json"))
+		"--host", e.address, "--storage-driver", e.driver, "--bridge", "none", "--iptables=false", "--ip-masq=false", "--config-file", path("none.json"))
 	if err := os.WriteFile(path("none.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +133,7 @@ const soakImage = "sandpiper-soak:latest"
 func (e *privateEngine) load(t *testing.T, name string) {
 	t.Helper()
 	shared, own := docker(t), e.client(t)
+	defer shared.Close() // before the measuring
 	defer own.Close()
 	made, err := shared.ContainerCreate(t.Context(), &container.Config{Image: name}, nil, nil, nil, "")
 	if err != nil {
@@ -288,6 +301,20 @@ func measure() footprint {
 	return footprint{runtime.NumGoroutine(), len(descriptors), len(temporary), memory.HeapAlloc}
 }
 
+// holdings names what the process holds now: the goroutines by their stacks,
+// and where each descriptor leads.
+func holdings() string {
+	var text strings.Builder
+	pprof.Lookup("goroutine").WriteTo(&text, 1)
+	descriptors, _ := os.ReadDir("/proc/self/fd")
+	for _, one := range descriptors {
+		if leads, err := os.Readlink(filepath.Join("/proc/self/fd", one.Name())); err == nil {
+			fmt.Fprintf(&text, "descriptor %s: %s\n", one.Name(), leads)
+		}
+	}
+	return text.String()
+}
+
 func nothingLeft(t *testing.T, engine *privateEngine, owner string, before footprint) {
 	t.Helper()
 	api := engine.client(t)
@@ -304,7 +331,7 @@ func nothingLeft(t *testing.T, engine *privateEngine, owner string, before footp
 		return after.goroutines <= before.goroutines+2 && after.descriptors <= before.descriptors+2 || tries.Add(1) > 50
 	})
 	if after.goroutines > before.goroutines+2 || after.descriptors > before.descriptors+2 {
-		t.Errorf("before %+v, after %+v", before, after)
+		t.Errorf("before %+v, after %+v; what is left:\n%s", before, after, holdings())
 	}
 	if after.temporary > before.temporary {
 		t.Errorf("%d temporary files left", after.temporary-before.temporary)
