@@ -9,6 +9,7 @@ import (
 // Server-sent events carry no content, only "look again": what a viewer may
 // see is decided where pages are made, and nowhere else.
 const (
+	lookAgain     = "event: change\ndata: {}\n\n"
 	liveKeepAlive = 20 * time.Second
 	liveLongest   = 30 * time.Minute // then the browser connects again and is checked again
 )
@@ -39,7 +40,8 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, task string) {
 		}
 		return stream.Flush() == nil
 	}
-	if !send("retry: 2000\n\n") {
+	// What changed between the drawing of the page and now was told to nobody.
+	if !send("retry: 2000\n\n" + lookAgain) {
 		return
 	}
 	for {
@@ -57,7 +59,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, task string) {
 			if !s.news(r, task, &seen) {
 				continue
 			}
-			if !send("event: change\ndata: {}\n\n") {
+			if !send(lookAgain) {
 				return
 			}
 		}

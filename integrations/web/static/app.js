@@ -11,14 +11,16 @@ function typing(part) {
   return [...part.querySelectorAll("textarea, input:not([type=hidden])")].some((f) => f.value !== f.defaultValue);
 }
 
+// swap puts the page's present state in place and reports what came of it:
+// "kept" when it could not, "shown", or "ended" when nothing more will change.
 async function swap(root) {
   const part = root.querySelector("[data-swap]");
-  if (!part || typing(part)) return false;
+  if (!part || typing(part)) return "kept";
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
-  if (!answer.ok) return false;
+  if (!answer.ok) return "kept";
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.querySelector(`[data-swap="${part.dataset.swap}"]`);
-  if (!fresh || typing(part)) return false;
+  if (!fresh || typing(part)) return "kept";
   // What the reader opened stays open, and the focus stays where it is.
   for (const old of part.querySelectorAll("details[open][data-key]")) {
     const same = [...fresh.querySelectorAll("details")].find((d) => d.dataset.key === old.dataset.key);
@@ -28,22 +30,25 @@ async function swap(root) {
   part.replaceWith(document.adoptNode(fresh));
   if (at >= 0) fresh.querySelectorAll(focusable)[at]?.focus({ preventScroll: true });
   for (const form of fresh.querySelectorAll("[data-composer]")) compose(form);
-  return !page.querySelector("[data-going]") && root.hasAttribute("data-going");
+  return !page.querySelector("[data-going]") && root.hasAttribute("data-going") ? "ended" : "shown";
 }
 
 function live(root) {
   const source = new EventSource(root.dataset.live);
   let waiting = false;
-  source.addEventListener("change", () => {
+  const look = (after) => {
     if (waiting) return;
     waiting = true;
     setTimeout(async () => {
       waiting = false;
-      if (!(await swap(root).catch(() => false))) return; // the next change tries again
+      const came = await swap(root).catch(() => "kept");
+      if (came === "kept") look(3000); // the change may have been the last one
+      if (came !== "ended") return;
       root.removeAttribute("data-going");
       source.close();
-    }, 250);
-  });
+    }, after);
+  };
+  source.addEventListener("change", () => look(250));
 }
 
 function compose(form) {
