@@ -80,10 +80,16 @@ func (a *Adapter) sendMessage(ctx context.Context, at address, d bot.Delivery) (
 		}
 		have[p.part] = ts
 	}
+	a.stands(ctx, at, d)
+	return a.receipt(at, have[0]), nil
+}
+
+// stands does what follows once a message stands, be it posted just now or
+// found.
+func (a *Adapter) stands(ctx context.Context, at address, d bot.Delivery) {
 	if d.Kind == bot.DeliverAnswer || d.Kind == bot.DeliverQuestion {
 		a.sweepProgress(ctx, at, d)
 	}
-	return a.receipt(at, have[0]), nil
 }
 
 // Fits implements bot.Talk.
@@ -213,6 +219,7 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 			return bot.Receipt{}, false, nil
 		}
 	}
+	a.stands(ctx, at, d)
 	return a.receipt(at, have[0]), true, nil
 }
 

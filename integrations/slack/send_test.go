@@ -336,6 +336,33 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestFoundAnswerEndsProgress loses the receipt of a progress message, and then
+// the response to the answer: finding the answer brings the message to its end
+// as posting it would have.
+func TestFoundAnswerEndsProgress(t *testing.T) {
+	k := talkIn(t, setup{})
+	task := bot.Task{ID: "01TASK00000000000000000000", Event: k.event, Created: time.Now(), Attempts: 1}
+	k.core.set(task)
+	k.Inject(slacktest.Fault{Method: "chat.postMessage", Kind: slacktest.Lose})
+	k.Inject(slacktest.Fault{Method: "conversations.replies", Kind: slacktest.Lose})
+	if _, err := k.adapter.Progress(t.Context(), task, bot.Progress{State: bot.TaskRunning, Now: "running Python"}, nil); err == nil {
+		t.Fatal("two lost answers were no error")
+	}
+	k.Inject(slacktest.Fault{Method: "chat.postMessage", Kind: slacktest.Lose})
+	answer := k.owed(bot.DeliverAnswer, bot.Delivery{Message: "42"})
+	failure := &bot.SendError{}
+	if _, err := k.adapter.Send(t.Context(), answer); !errors.As(err, &failure) || failure.Class != bot.Ambiguous {
+		t.Fatalf("sent with %v", err)
+	}
+	if _, found, err := k.adapter.Find(t.Context(), answer); err != nil || !found {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	got := k.Replies(k.sales, k.root)
+	if len(got) != 2 || !strings.Contains(got[0].Shown(), "✅ Done") || len(got[0].Buttons()) != 0 || got[1].Shown() != "42" {
+		t.Errorf("transcript:\n%s", k.Transcript(k.sales))
+	}
+}
+
 // TestProgressLimits shows that the largest plan stays within Slack's limits.
 func TestProgressLimits(t *testing.T) {
 	k := talkIn(t, setup{})
