@@ -43,8 +43,8 @@ func (k talk) owed(kind bot.DeliveryKind, d bot.Delivery) bot.Delivery {
 	return d
 }
 
-// deliver sends d as the outbox does: failures that may be repeated are, and
-// ambiguous ones are looked up first.
+// deliver sends d as the outbox does: failures that may be repeated are, no
+// sooner than Slack said, and ambiguous ones are looked up first.
 func (k talk) deliver(t *testing.T, d bot.Delivery) bot.Receipt {
 	t.Helper()
 	for range 20 {
@@ -68,6 +68,10 @@ func (k talk) deliver(t *testing.T, d bot.Delivery) bot.Receipt {
 				}
 				break
 			}
+		}
+		select {
+		case <-time.After(failure.After):
+		case <-t.Context().Done():
 		}
 	}
 	t.Fatal("never delivered")
