@@ -318,3 +318,23 @@ func TestExpander(t *testing.T) {
 		t.Errorf("asked %d times, want 2", found.asked)
 	}
 }
+
+func TestATaskThatIsAlwaysInterruptedIsGivenUp(t *testing.T) {
+	g := newGate()
+	w := newWorld(t, g.Run, func(o *bot.OrchestratorOptions) {
+		o.Timing.Grace = 1
+		o.Limits.Attempts = 3
+	})
+	id := w.ask("c1", "alice", "q")
+	for range 3 {
+		<-g.started
+		w.end()
+		w.start()
+	}
+	task := w.settle(id)
+	if task.State != bot.TaskFailed || task.Outcome == nil || task.Outcome.Error == nil || !strings.Contains(task.Outcome.Error.Message, "given up") {
+		t.Errorf("%s: %+v", task.State, task.Outcome)
+	}
+	w.idle()
+	w.platform.once(t)
+}

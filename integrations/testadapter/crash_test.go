@@ -71,7 +71,9 @@ func life() error {
 		Commands: map[string]bot.CommandSpec{"note": {Run: func(_ context.Context, e bot.Event) (string, error) {
 			return "noted " + e.Command.Args, nil
 		}}},
-		Limits: bot.Limits{WaitingPerActor: 1000, WaitingPerConversation: 1000},
+		// Who kills three hundred times may well meet one task ten times over: that
+		// such a task is given up has a test of its own.
+		Limits: bot.Limits{WaitingPerActor: 1000, WaitingPerConversation: 1000, Attempts: 300},
 		Timing: bot.Timing{
 			Settle: 100 * time.Millisecond, Retry: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond,
 			Progress: 5 * time.Millisecond,
