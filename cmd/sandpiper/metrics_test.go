@@ -97,6 +97,7 @@ func expressions(t *testing.T) map[string]string {
 // rules ask for nothing that is not there.
 func TestMetricsTellWhatHappened(t *testing.T) {
 	h := newHome(t)
+	h.configure("sandbox: {pool: 1}\n")
 	model := newScripted(t)
 	s := h.serve("OPENAI_BASE_URL="+model.URL(), "SANDPIPER_MODEL=scripted")
 	s.ask("Report on this file: tiny")
