@@ -109,7 +109,7 @@ func VerifyAudit(ctx context.Context, store AuditReader, key ed25519.PublicKey) 
 	if err != nil {
 		return found, fmt.Errorf("read audit checkpoint: %w", err)
 	}
-	if c.Seq > 0 && !ed25519.Verify(key, c.signed(), c.Signature) {
+	if c.Seq > 0 && (len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.signed(), c.Signature)) {
 		return found, &BrokenChainError{Seq: c.Seq, Reason: "the checkpoint's signature is not ours"}
 	}
 	found.Checkpoint = c

@@ -141,16 +141,12 @@ func (s *Store) apply(tx *bolt.Tx, c bot.Commit) (bot.Commit, error) {
 			return done, err
 		}
 	}
-	claim := append(number(uint64(s.clock.Now().Unix())), owner...)
+	claim := append(number(uint64(max(s.clock.Now().Unix(), 0))), owner...)
 	for _, key := range c.Keys {
 		if err := tx.Bucket([]byte(bucketKeys)).Put([]byte(key), claim); err != nil {
 			return done, fmt.Errorf("claim key: %w", err)
 		}
-		lead := ownedKey(owner, key)
-		if owner == "" {
-			lead = looseKey(s.clock.Now(), 'k', key)
-		}
-		if err := tx.Bucket([]byte(bucketIndex)).Put(lead, nil); err != nil {
+		if err := tx.Bucket([]byte(bucketIndex)).Put(keyLead(claim, key), nil); err != nil {
 			return done, fmt.Errorf("claim key: %w", err)
 		}
 	}
@@ -179,11 +175,28 @@ func (s *Store) apply(tx *bolt.Tx, c bot.Commit) (bot.Commit, error) {
 
 func putTask(tx *bolt.Tx, t *bot.Task) error {
 	id := []byte(t.ID)
+	var before bot.Task
+	had, err := get(tx, bucketTasks, id, &before)
+	if err != nil {
+		return err
+	}
 	if err := put(tx, bucketTasks, id, t); err != nil {
 		return err
 	}
-	for _, key := range taskIndex(t) {
-		if err := tx.Bucket([]byte(bucketIndex)).Put(key, nil); err != nil {
+	index, keys := tx.Bucket([]byte(bucketIndex)), taskIndex(t)
+	if had {
+		for _, key := range taskIndex(&before) {
+			if contains(keys, key) {
+				continue
+			}
+			// A file that an edit took away leads to the task no more.
+			if err := index.Delete(key); err != nil {
+				return fmt.Errorf("index task: %w", err)
+			}
+		}
+	}
+	for _, key := range keys {
+		if err := index.Put(key, nil); err != nil {
 			return fmt.Errorf("index task: %w", err)
 		}
 	}
@@ -195,11 +208,7 @@ func putDelivery(tx *bolt.Tx, d *bot.Delivery) error {
 	if err := put(tx, bucketDeliveries, id, d); err != nil {
 		return err
 	}
-	lead := indexKey(byTask, d.Task, d.ID)
-	if d.Task == "" {
-		lead = looseKey(d.Created, 'd', d.ID)
-	}
-	if err := tx.Bucket([]byte(bucketIndex)).Put(lead, nil); err != nil {
+	if err := tx.Bucket([]byte(bucketIndex)).Put(deliveryLead(d), nil); err != nil {
 		return fmt.Errorf("index delivery: %w", err)
 	}
 	return mark(tx, bucketPending, id, !d.Status.Final())

@@ -314,8 +314,10 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// Verify walks every page of the file and fails with a *DamagedError at the
-// first that is wrong. It reads the whole file: for doctor, not for each start.
+// Verify walks every page of the file and everything in it, and fails with a
+// *DamagedError at the first that is wrong: a page, a task that no index leads
+// to, a journal with a gap. It reads the whole file: for doctor and restore, not
+// for each start.
 func (s *Store) Verify(ctx context.Context) error {
 	return s.view(ctx, func(tx *bolt.Tx) error {
 		var first error
@@ -324,7 +326,10 @@ func (s *Store) Verify(ctx context.Context) error {
 				first = &DamagedError{Path: s.path(), Reason: err.Error()}
 			}
 		}
-		return first
+		if first != nil {
+			return first
+		}
+		return damaged(s.path(), consistent(ctx, tx))
 	})
 }
 

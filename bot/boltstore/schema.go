@@ -197,6 +197,23 @@ func looseKey(at time.Time, what byte, id string) []byte {
 	return append(append(binary.BigEndian.AppendUint64([]byte{loose}, uint64(max(at.Unix(), 0))), what), id...)
 }
 
+// keyLead leads to an event key whose claim is v: its time, and the task that
+// owns it.
+func keyLead(v []byte, key string) []byte {
+	if owner := string(v[8:]); owner != "" {
+		return ownedKey(owner, key)
+	}
+	return looseKey(time.Unix(int64(binary.BigEndian.Uint64(v)), 0), 'k', key)
+}
+
+// deliveryLead leads to a delivery.
+func deliveryLead(d *bot.Delivery) []byte {
+	if d.Task == "" {
+		return looseKey(d.Created, 'd', d.ID)
+	}
+	return indexKey(byTask, d.Task, d.ID)
+}
+
 // indexPrefix hashes the value, so that no value can be a prefix of another.
 func indexPrefix(kind byte, value string) []byte {
 	sum := sha256.Sum256([]byte(value))

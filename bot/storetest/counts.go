@@ -10,7 +10,7 @@ import (
 )
 
 // counts: a commit raises all its counts or, where one is full, does nothing.
-func counts(t *testing.T, s bot.Store) {
+func counts(t *testing.T, s *held) {
 	mine, all := bot.Count{Key: "mine", Most: 2}, bot.Count{Key: "all", Most: 20}
 	for range 2 {
 		commit(t, s, bot.Commit{Counts: []bot.Count{all, mine}})
@@ -61,7 +61,7 @@ func counts(t *testing.T, s bot.Store) {
 
 // claimed: of many who claim a task at the revision they read one wins, and only
 // the holder's commits that say so are taken.
-func claimed(t *testing.T, s bot.Store) {
+func claimed(t *testing.T, s *held) {
 	one := *commit(t, s, bot.Commit{Task: task(s, "one")}).Task
 	const lives = 20
 	won := make(chan string, lives)
@@ -69,7 +69,7 @@ func claimed(t *testing.T, s bot.Store) {
 	for i := range lives {
 		callers.Go(func() {
 			mine := one
-			mine.Claim = &bot.Claim{Life: fmt.Sprint("life ", i), Until: at()}
+			mine.Claim = &bot.Claim{Life: fmt.Sprint("life ", i), Until: s.at()}
 			_, err := s.Commit(t.Context(), bot.Commit{Task: &mine})
 			switch {
 			case err == nil:
@@ -98,7 +98,7 @@ func claimed(t *testing.T, s bot.Store) {
 		t.Errorf("another life's step: %v", err)
 	}
 	stored, err := s.Task(t.Context(), one.ID)
-	if err != nil || stored.Claim == nil || stored.Claim.Life != holder || !stored.Claim.Until.Equal(at()) {
+	if err != nil || stored.Claim == nil || stored.Claim.Life != holder || !stored.Claim.Until.Equal(s.at()) {
 		t.Errorf("the claim reads %+v (%v)", stored.Claim, err)
 	}
 	stored.Claim = nil

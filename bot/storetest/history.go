@@ -26,7 +26,8 @@ func histories(t *testing.T, open Open) {
 		}
 		h.reopen(rt)
 		defer func() {
-			if err := h.opened.Close(); err != nil {
+			h.before.unchanged(t, h.opened.Store)
+			if err := errors.Join(h.opened.Close(), os.RemoveAll(dir)); err != nil {
 				rt.Error(err)
 			}
 		}()
@@ -43,6 +44,7 @@ type history struct {
 	open   Open
 	dir    string
 	opened Opened
+	before *held // what it held in its first life
 
 	tasks map[string]*bot.Task // as stored
 	keys  map[string]string
@@ -62,6 +64,10 @@ func (h *history) reopen(rt *rapid.T) {
 	if h.opened, err = h.open(h.dir); err != nil {
 		rt.Fatal(err)
 	}
+	if h.before == nil {
+		h.before = look(h.t, h.opened)
+	}
+	h.before.Store = h.opened.Store
 }
 
 // pick chooses a task, in an order that does not depend on maps.
@@ -73,11 +79,11 @@ func (h *history) pick(rt *rapid.T) *bot.Task {
 }
 
 func (h *history) accept(rt *rapid.T) {
-	s := h.opened.Store
+	s := h.before
 	key := fmt.Sprint("key ", rapid.IntRange(0, 20).Draw(rt, "key"))
 	one := task(s, fmt.Sprint(rapid.IntRange(0, 3).Draw(rt, "conversation")))
 	done, err := s.Commit(h.t.Context(), bot.Commit{
-		Keys: []string{key}, Task: one, Audit: []bot.AuditEntry{{At: at(), Kind: bot.AuditEvent, Task: one.ID}},
+		Keys: []string{key}, Task: one, Audit: []bot.AuditEntry{{At: s.at(), Kind: bot.AuditEvent, Task: one.ID}},
 	})
 	owner, taken := h.keys[key]
 	var claimed *bot.ClaimedError
@@ -126,7 +132,7 @@ func (h *history) step(rt *rapid.T) {
 
 func (h *history) deliver(rt *rapid.T) {
 	id := h.pick(rt).ID
-	d := delivery(h.opened.Store, id)
+	d := delivery(h.before, id)
 	if len(h.owed) > 0 && rapid.Bool().Draw(rt, "known") {
 		d = h.owed[rapid.SampledFrom(slices.Sorted(maps.Keys(h.owed))).Draw(rt, "delivery")]
 		d.Status = rapid.SampledFrom([]bot.DeliveryState{bot.DeliverySending, bot.DeliverySent}).Draw(rt, "status")
@@ -160,6 +166,10 @@ func (h *history) erase(rt *rapid.T) {
 func (h *history) compare(rt *rapid.T) {
 	s, ctx := h.opened.Store, h.t.Context()
 	tasks, err := s.Tasks(ctx, bot.TaskQuery{Limit: 1000})
+	tasks = slices.DeleteFunc(tasks, func(t bot.Task) bool {
+		_, was := h.before.tasks[t.ID]
+		return was
+	})
 	want := slices.Sorted(maps.Keys(h.tasks))
 	slices.Reverse(want)
 	if err != nil || !slices.Equal(taskIDs(tasks), want) {
@@ -179,8 +189,8 @@ func (h *history) compare(rt *rapid.T) {
 			rt.Fatalf("task %s has %d steps, want %d (%v)", have.ID, len(steps), h.steps[have.ID], err)
 		}
 	}
-	if got, err := s.Open(ctx); err != nil || !slices.Equal(taskIDs(got), open) {
-		rt.Fatalf("open: %v, want %v (%v)", taskIDs(got), open, err)
+	if got, err := s.Open(ctx); err != nil || !slices.Equal(h.before.fresh(got), open) {
+		rt.Fatalf("open: %v, want %v (%v)", h.before.fresh(got), open, err)
 	}
 	pending, err := s.Pending(ctx)
 	count := 0
@@ -189,16 +199,16 @@ func (h *history) compare(rt *rapid.T) {
 			count++
 		}
 	}
-	if err != nil || len(pending) != count {
-		rt.Fatalf("%d pending, want %d (%v)", len(pending), count, err)
+	if got := h.before.owed(pending); err != nil || len(got) != count {
+		rt.Fatalf("%d pending, want %d (%v)", len(got), count, err)
 	}
 	for key, owner := range h.keys {
 		if got, err := s.Claimed(ctx, key); err != nil || got != owner {
 			rt.Fatalf("key %s belongs to %q, want %q (%v)", key, got, owner, err)
 		}
 	}
-	chain, err := bot.VerifyAudit(ctx, s, nil)
-	if err != nil || int(chain.Last) != h.audit {
+	chain, err := bot.VerifyAudit(ctx, s, h.before.key)
+	if err != nil || int(chain.Last) != int(h.before.last())+h.audit {
 		rt.Fatalf("audit: %+v, want %d entries (%v)", chain, h.audit, err)
 	}
 }

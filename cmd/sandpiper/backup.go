@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -185,13 +187,14 @@ func (c *restoreCmd) Run(e *env) error {
 	return e.print("restored %s into %s; check it with: sandpiper audit verify\n", count(n, "file"), loaded.DataDir)
 }
 
-// unpack fills a folder beside the data folder, opens the database in it as a
-// proof, and only then lets it be the data folder.
+// unpack fills a folder in the data folder, where its files are on the same file
+// system and the user may write, reads the whole database in it as a proof, and
+// only then moves all of it to its place.
 func unpack(ctx context.Context, from io.Reader, loaded *config.Loaded) (n int, err error) {
 	if err := os.MkdirAll(loaded.DataDir, 0o700); err != nil {
 		return 0, err
 	}
-	fresh, err := os.MkdirTemp(filepath.Dir(loaded.DataDir), ".sandpiper-restore-*")
+	fresh, err := os.MkdirTemp(loaded.DataDir, ".restore-*")
 	if err != nil {
 		return 0, err
 	}
@@ -224,11 +227,20 @@ func unpack(ctx context.Context, from io.Reader, loaded *config.Loaded) (n int, 
 		}
 		n++
 	}
+	if _, err := root.Lstat(databaseFile); err != nil {
+		return n, errors.New("it holds no database")
+	}
 	store, err := boltstore.Open(boltstore.Options{Dir: fresh})
 	if err != nil {
 		return n, err
 	}
-	if err := errors.Join(store.Check(ctx), store.Close()); err != nil {
+	// Check commits, Verify reads everything: a copy of what was damaged when it
+	// was made is found here, not by the first task that needs the lost part.
+	if err := errors.Join(store.Check(ctx), store.Verify(ctx), store.Close()); err != nil {
+		var damaged *boltstore.DamagedError
+		if errors.As(err, &damaged) {
+			err = fmt.Errorf("its database is damaged: %s", damaged.Reason)
+		}
 		return n, err
 	}
 	return n, moveIn(fresh, loaded.DataDir)
@@ -242,21 +254,47 @@ func unpackFile(root *os.Root, name string, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, content)
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(file, sum), content)
 	if err == nil {
 		err = file.Sync()
 	}
-	return errors.Join(err, file.Close())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if strings.HasPrefix(name, "blobs/") && hex.EncodeToString(sum.Sum(nil)) != path.Base(name) {
+		return fmt.Errorf("the content of %s does not have its hash", name)
+	}
+	return nil
 }
 
-// moveIn moves everything into the data folder, the database last: where it
-// is, the restore is complete.
+// moveIn moves every file into the data folder, the database last: where it is,
+// the restore is complete. A folder that lost only its database still has content
+// and skills: they stay, and where the backup has the same file, it is taken.
 func moveIn(fresh, dataDir string) error {
 	for _, name := range []string{"blobs", "skills", identityFile, databaseFile} {
-		err := os.Rename(filepath.Join(fresh, name), filepath.Join(dataDir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := moveTree(fresh, dataDir, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func moveTree(from, to, name string) error {
+	return filepath.WalkDir(filepath.Join(from, name), func(file string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // nothing of the kind is in the backup
+		}
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(from, file)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.MkdirAll(filepath.Join(to, relative), 0o700)
+		}
+		return os.Rename(file, filepath.Join(to, relative))
+	})
 }

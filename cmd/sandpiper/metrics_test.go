@@ -184,6 +184,13 @@ func (s *server) pauses() {
 // post sends what one of the pages' own forms sends, and gives the status.
 func (s *server) post(path, kind string, body io.Reader) int {
 	s.t.Helper()
+	status, _ := s.submit(path, kind, body)
+	return status
+}
+
+// submit sends a form and returns where the answer leads.
+func (s *server) submit(path, kind string, body io.Reader) (status int, location string) {
+	s.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, s.url+path, body)
 	if err != nil {
 		s.t.Fatal(err)
@@ -198,11 +205,18 @@ func (s *server) post(path, kind string, body io.Reader) int {
 		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	return response.StatusCode
+	return response.StatusCode, response.Header.Get("Location")
 }
 
 // compose sends a request without files.
 func (s *server) compose(text string) int {
+	s.t.Helper()
+	status, _ := s.composed(text)
+	return status
+}
+
+// composed is compose, and tells the page of the task that it made.
+func (s *server) composed(text string) (status int, location string) {
 	s.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -212,7 +226,7 @@ func (s *server) compose(text string) int {
 	if err := form.Close(); err != nil {
 		s.t.Fatal(err)
 	}
-	return s.post("/tasks", form.FormDataContentType(), &body)
+	return s.submit("/tasks", form.FormDataContentType(), &body)
 }
 
 // TestScheduleLagIsReadFromTheKey keeps the clock's keys and the reading of

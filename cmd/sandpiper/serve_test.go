@@ -104,6 +104,11 @@ func TestServeAnswersProbesPagesAndAComposer(t *testing.T) {
 // ask fills the composer in and sends it.
 func (s *server) ask(request string) {
 	s.t.Helper()
+	s.askWith("tiny", request)
+}
+
+func (s *server) askWith(skill, request string) {
+	s.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	file, err := form.CreateFormFile("files", "sales.csv")
@@ -113,7 +118,7 @@ func (s *server) ask(request string) {
 	if _, err := io.WriteString(file, sales); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := errors.Join(form.WriteField("text", request), form.WriteField("skill", "tiny"), form.Close()); err != nil {
+	if err := errors.Join(form.WriteField("text", request), form.WriteField("skill", skill), form.Close()); err != nil {
 		s.t.Fatal(err)
 	}
 	post, err := http.NewRequest(http.MethodPost, s.url+"/tasks", &body)

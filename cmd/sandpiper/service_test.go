@@ -7,7 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // manager is what a service manager hears of a process.
@@ -89,62 +88,4 @@ func TestServiceManagerHearsOfIt(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, p.err.String())
 	}
 	s.eventually("it says that it stops", func() bool { return m.count("STOPPING=1") == 1 })
-}
-
-// TestBackupUnderLoad asks all the time, takes backups meanwhile, and restores
-// each: the audit's chain is whole, the database too, every task can be read,
-// and a process that starts with it brings what was under way to an end.
-func TestBackupUnderLoad(t *testing.T) {
-	h := newHome(t)
-	s := h.serve()
-	stop, asked := make(chan struct{}), make(chan int)
-	go func() {
-		n := 0
-		defer func() { asked <- n }()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if status := s.compose("Is anybody there? " + time.Now().String()); status < 400 {
-				n++
-			}
-		}
-	}()
-	s.ask("Report on this file: tiny")
-	var backups []string
-	for _, name := range []string{"one.backup", "two.backup", "three.backup"} {
-		h.run(0, "backup", name)
-		backups = append(backups, name)
-	}
-	close(stop)
-	if n := <-asked; n == 0 {
-		t.Error("nothing was asked meanwhile")
-	}
-	s.stop()
-	most := 0
-	for _, name := range backups {
-		env := []string{"SANDPIPER_DATA_DIR=" + filepath.Join(h.dir, "restored-"+name)}
-		for _, args := range [][]string{{"restore", name}, {"audit", "verify"}, {"tasks", "list", "--json", "--limit", "1000"}, {"doctor", "--json", "--no-probe"}} {
-			p := h.start(env, args...)
-			if status := p.wait(); status != 0 {
-				t.Fatalf("%s: %v ends with %d\n%s%s", name, args, status, p.out.String(), p.err.String())
-			}
-			if args[0] != "tasks" {
-				continue
-			}
-			var list []listedTask
-			h.read(p, &list)
-			if len(list) < most || len(list) == 0 {
-				t.Errorf("%s holds %d tasks, an earlier one %d", name, len(list), most)
-			}
-			most = len(list)
-			for _, task := range list {
-				if !task.State.Final() {
-					t.Errorf("%s: task %s is %s after a start that brings all to an end", name, task.Task, task.State)
-				}
-			}
-		}
-	}
 }

@@ -2,7 +2,6 @@ package testadapter_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -416,11 +415,7 @@ func (c *crash) checkTask(ctx context.Context, store *boltstore.Store, task *bot
 // checkTrail checks the audit chain, the database's pages and the blobs.
 func (c *crash) checkTrail(ctx context.Context, store *boltstore.Store) {
 	c.t.Helper()
-	key, err := boltstore.SigningKey(c.dir)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	chain, err := bot.VerifyAudit(ctx, store, key.Public().(ed25519.PublicKey))
+	chain, err := bot.VerifyAudit(ctx, store, nil)
 	if err != nil || chain.Last == 0 {
 		c.t.Errorf("audit chain: %+v %v", chain, err)
 	}
