@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/go-units"
+
 	"github.com/mattn/go-runewidth"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -194,13 +196,5 @@ func Elapsed(d time.Duration) string {
 
 // Bytes shows a size as people read it.
 func Bytes(n int64) string {
-	for _, unit := range []struct {
-		name  string
-		bytes int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= unit.bytes {
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(unit.bytes), unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
+	return units.CustomSize("%.4g %s", float64(n), 1024, []string{"bytes", "KiB", "MiB", "GiB", "TiB"})
 }
