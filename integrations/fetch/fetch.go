@@ -70,10 +70,10 @@ func (f *Fetcher) Fetch(ctx context.Context, _ bot.Event, ref bot.InputRef, w io
 	}
 	response, err := f.client.Do(request)
 	if netguard.Refused(err) {
-		return bot.Fetched{}, problem("its link leads where I do not go: %s", refusal(err))
+		return bot.Fetched{}, problem("its link leads where I do not go: %s", netguard.Refusal(err))
 	}
 	if err != nil {
-		return bot.Fetched{}, fmt.Errorf("fetch link: %w", withoutQuery(err))
+		return bot.Fetched{}, fmt.Errorf("fetch link: %w", netguard.BareError(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	switch status := response.StatusCode; {
@@ -86,7 +86,7 @@ func (f *Fetcher) Fetch(ctx context.Context, _ bot.Event, ref bot.InputRef, w io
 	}
 	n, err := io.Copy(w, io.LimitReader(response.Body, f.limit+1))
 	if err != nil {
-		return bot.Fetched{}, fmt.Errorf("read link: %w", withoutQuery(err))
+		return bot.Fetched{}, fmt.Errorf("read link: %w", netguard.BareError(err))
 	}
 	if n > f.limit {
 		return bot.Fetched{}, problem("it is larger than allowed (%d MiB)", f.limit>>20)
@@ -97,25 +97,6 @@ func (f *Fetcher) Fetch(ctx context.Context, _ bot.Event, ref bot.InputRef, w io
 		source += " " + tag
 	}
 	return bot.Fetched{MediaType: kind, Source: source}, nil
-}
-
-func refusal(err error) string {
-	if e, ok := errors.AsType[*netguard.HostError](err); ok {
-		return e.Error()
-	}
-	if e, ok := errors.AsType[*netguard.AddressError](err); ok {
-		return e.Error()
-	}
-	return "it is refused"
-}
-
-// withoutQuery keeps signatures out of errors, and so out of logs.
-func withoutQuery(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		bare, _, _ := strings.Cut(e.URL, "?")
-		return &url.Error{Op: e.Op, URL: bare, Err: e.Err}
-	}
-	return err
 }
 
 // errNoPlace says that nothing is asked or answered through links.

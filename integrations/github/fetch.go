@@ -152,10 +152,10 @@ func (f *fetching) get(ctx context.Context, link, token string) (bot.Fetched, er
 	}
 	response, err := f.files.Do(request)
 	if netguard.Refused(err) {
-		return bot.Fetched{}, f.problem("its link leads where I do not go: %s", refusal(err))
+		return bot.Fetched{}, f.problem("its link leads where I do not go: %s", netguard.Refusal(err))
 	}
 	if err != nil {
-		return bot.Fetched{}, fmt.Errorf("fetch attachment: %w", withoutQuery(err))
+		return bot.Fetched{}, fmt.Errorf("fetch attachment: %w", netguard.BareError(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
@@ -168,31 +168,7 @@ func (f *fetching) get(ctx context.Context, link, token string) (bot.Fetched, er
 	case status != http.StatusOK:
 		return bot.Fetched{}, f.problem("its link answers with status %d", status)
 	}
-	return bot.Fetched{MediaType: kind, Source: withoutQueryURL(link)}, f.copy(response.Body, response.ContentLength)
-}
-
-// refusal is the guard's own sentence inside err.
-func refusal(err error) string {
-	if e, ok := errors.AsType[*netguard.HostError](err); ok {
-		return e.Error()
-	}
-	if e, ok := errors.AsType[*netguard.AddressError](err); ok {
-		return e.Error()
-	}
-	return "it is refused"
-}
-
-// withoutQuery keeps signatures out of errors, and so out of logs.
-func withoutQuery(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return &url.Error{Op: e.Op, URL: withoutQueryURL(e.URL), Err: e.Err}
-	}
-	return err
-}
-
-func withoutQueryURL(link string) string {
-	bare, _, _ := strings.Cut(link, "?")
-	return bare
+	return bot.Fetched{MediaType: kind, Source: netguard.Bare(link)}, f.copy(response.Body, response.ContentLength)
 }
 
 var assetID = regexp.MustCompile(`assets/(?:\d+/)?([0-9A-Za-z-]{8,})$`)
@@ -236,9 +212,9 @@ func (f *fetching) signedURL(ctx context.Context, r ref) (string, error) {
 			candidates = append(candidates, link)
 		}
 	}
-	if id := assetID.FindStringSubmatch(withoutQueryURL(r.URL)); id != nil {
+	if id := assetID.FindStringSubmatch(netguard.Bare(r.URL)); id != nil {
 		for _, link := range candidates {
-			if strings.Contains(withoutQueryURL(link), id[1]) {
+			if strings.Contains(netguard.Bare(link), id[1]) {
 				return link, nil
 			}
 		}

@@ -114,7 +114,7 @@ func (a *Adapter) unreadLinks(said reading, in string) []bot.InputRef {
 }
 
 func (a *Adapter) unreadLink(link string) named {
-	n := named{word: withoutQueryURL(link)}
+	n := named{word: netguard.Bare(link)}
 	u, err := url.Parse(link)
 	if err != nil || u.Hostname() == "" {
 		n.maybe, n.problem = true, "its link is no URL"
