@@ -17,6 +17,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/lifecycle"
 	"github.com/sandpiper-bot/sandpiper/integrations/web"
 )
 
@@ -52,22 +53,7 @@ func (a *app) serveHTTP(ctx context.Context, listener net.Listener) error {
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.part("http").Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if server.Shutdown(bound) != nil {
-		server.Close()
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return ctx.Err()
+	return lifecycle.ServeHTTP(ctx, server, listener, 5*time.Second)
 }
 
 func (a *app) routes() (http.Handler, error) {

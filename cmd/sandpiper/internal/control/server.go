@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/lifecycle"
 )
 
 // largestCall bounds the JSON of one call; files come by Upload.
@@ -95,22 +96,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if server.Shutdown(bound) != nil {
-		server.Close()
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return ctx.Err()
+	return lifecycle.ServeHTTP(ctx, server, listener, 2*time.Second)
 }
 
 // answer writes lines and flushes each.
