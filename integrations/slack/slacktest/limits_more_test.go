@@ -21,26 +21,10 @@ import (
 func TestAckLimit(t *testing.T) {
 	ws, api := start(t, slacktest.Options{AckTimeout: 100 * time.Millisecond})
 	ada := ws.AddUser(slacktest.User{Name: "Ada"})
-	_, url, err := api.StartSocketModeContext(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := dial(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := connect(t, api)
 	for _, size := range []int{slacktest.MaxAck - 1, slacktest.MaxAck} {
 		ws.Slash(ada, ws.DM(ada), "/sandpiper", "help")
-		var frame struct {
-			Type string `json:"type"`
-			ID   string `json:"envelope_id"`
-		}
-		for frame.Type != "slash_commands" {
-			if err := conn.ReadJSON(&frame); err != nil {
-				t.Fatal(err)
-			}
-		}
+		frame := slashed(t, conn)
 		answer := `{"envelope_id":"` + frame.ID + `","payload":{"text":"`
 		answer += strings.Repeat("x", size-len(answer)-len(`"}}`)) + `"}}`
 		if len(answer) != size {
@@ -49,7 +33,6 @@ func TestAckLimit(t *testing.T) {
 		if err := conn.WriteMessage(1, []byte(answer)); err != nil {
 			t.Fatal(err)
 		}
-		frame.Type = ""
 	}
 	await(t, ws, func() bool { a := ws.Acks(); return a.Acked == 1 && a.Oversized == 1 && a.GivenUp == 1 })
 }
@@ -58,29 +41,11 @@ func TestAckLimit(t *testing.T) {
 func TestResponseLimit(t *testing.T) {
 	ws, api := start(t, slacktest.Options{})
 	ada := ws.AddUser(slacktest.User{Name: "Ada"})
-	_, url, err := api.StartSocketModeContext(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := dial(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := connect(t, api)
 	ws.Slash(ada, ws.DM(ada), "/sandpiper", "help")
-	var frame struct {
-		Type    string `json:"type"`
-		Payload struct {
-			URL string `json:"response_url"`
-		} `json:"payload"`
-	}
-	for frame.Type != "slash_commands" {
-		if err := conn.ReadJSON(&frame); err != nil {
-			t.Fatal(err)
-		}
-	}
+	frame := slashed(t, conn)
 	for i := range slacktest.MaxResponses + 1 {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, frame.Payload.URL, strings.NewReader(`{"text":"x"}`))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, frame.Payload.ResponseURL, strings.NewReader(`{"text":"x"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,28 +65,10 @@ func TestResponseLimit(t *testing.T) {
 func TestViewTitleLimit(t *testing.T) {
 	ws, api := start(t, slacktest.Options{})
 	ada := ws.AddUser(slacktest.User{Name: "Ada"})
-	_, url, err := api.StartSocketModeContext(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := dial(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := connect(t, api)
 	open := func(n int) error {
 		ws.Slash(ada, ws.DM(ada), "/sandpiper", "help")
-		var frame struct {
-			Type    string `json:"type"`
-			Payload struct {
-				Trigger string `json:"trigger_id"`
-			} `json:"payload"`
-		}
-		for frame.Type != "slash_commands" {
-			if err := conn.ReadJSON(&frame); err != nil {
-				return err
-			}
-		}
+		frame := slashed(t, conn)
 		_, err := api.OpenViewContext(t.Context(), frame.Payload.Trigger, slack.ModalViewRequest{
 			Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, strings.Repeat("t", n), false, false),
 			Blocks: slack.Blocks{BlockSet: []slack.Block{slack.NewDividerBlock()}},
@@ -138,15 +85,7 @@ func TestViewTitleLimit(t *testing.T) {
 func TestSocketLimit(t *testing.T) {
 	ws, api := start(t, slacktest.Options{Unlimited: true})
 	for range 10 {
-		_, url, err := api.StartSocketModeContext(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := dial(t.Context(), url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		connect(t, api)
 	}
 	await(t, ws, func() bool { return ws.Sockets() == 10 })
 	_, _, err := api.StartSocketModeContext(t.Context())

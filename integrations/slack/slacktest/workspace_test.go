@@ -20,6 +20,43 @@ func dial(ctx context.Context, url string) (*websocket.Conn, error) {
 	return conn, err
 }
 
+// connect opens a socket as the app does, and keeps it until the test's end.
+func connect(t *testing.T, api *slack.Client) *websocket.Conn {
+	t.Helper()
+	_, url, err := api.StartSocketModeContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := dial(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// slashFrame is what a slash command comes in.
+type slashFrame struct {
+	Type    string `json:"type"`
+	ID      string `json:"envelope_id"`
+	Payload struct {
+		ResponseURL string `json:"response_url"`
+		Trigger     string `json:"trigger_id"`
+	} `json:"payload"`
+}
+
+// slashed reads frames up to the next slash command's.
+func slashed(t *testing.T, conn *websocket.Conn) (frame slashFrame) {
+	t.Helper()
+	for frame.Type != "slash_commands" {
+		frame = slashFrame{}
+		if err := conn.ReadJSON(&frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return frame
+}
+
 // TestUpload shows the three steps: the message stands only after a while, and
 // files.info then names it.
 func TestUpload(t *testing.T) {
