@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -150,15 +152,24 @@ func (o *Orchestrator) permit(ctx context.Context, task *Task) (bool, error) {
 	right := o.rightOf(task.Event)
 	decision := o.opts.Policy.Decide(ctx, task.Event, right)
 	if decision.Allowed && task.Event.NeedsRight {
-		call, cancel := context.WithTimeout(ctx, o.opts.Timing.Call)
-		answer, err := o.opts.Channels[task.Event.Origin.Adapter].Authorize(call, task.Event)
-		cancel()
-		if err != nil {
-			return false, &laterError{fmt.Errorf("ask the platform for the right: %w", err)}
+		if err := o.authorize(ctx, task.Event, &decision); err != nil {
+			return false, err
 		}
-		decision.Allowed, decision.Reason = answer.Allowed, answer.Reason
-		if answer.Rule != "" {
-			decision.Rule += ", " + answer.Rule
+	}
+	for _, also := range alsoAsked(task.Event) {
+		if !decision.Allowed {
+			break
+		}
+		there := task.Event
+		there.Origin = also
+		d := o.opts.Policy.Decide(ctx, there, right)
+		if d.Allowed {
+			if err := o.authorize(ctx, there, &d); err != nil {
+				return false, err
+			}
+		}
+		if !d.Allowed {
+			decision.Allowed, decision.Reason, decision.Rule = false, also.Place+": "+d.Reason, d.Rule
 		}
 	}
 	if !decision.Allowed {
@@ -167,6 +178,37 @@ func (o *Orchestrator) permit(ctx context.Context, task *Task) (bool, error) {
 	task.Allowed = decision
 	task.Budgets = decision.Budgets.over(o.opts.Budgets)
 	return false, nil
+}
+
+// authorize asks the platform for the right that event needs, and narrows the
+// policy's decision to its answer.
+func (o *Orchestrator) authorize(ctx context.Context, event Event, decision *Decision) error {
+	channel := o.opts.Channels[event.Origin.Adapter]
+	if channel == nil {
+		decision.Allowed, decision.Reason = false, "I do not serve "+event.Origin.Place+"."
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, o.opts.Timing.Call)
+	answer, err := channel.Authorize(call, event)
+	cancel()
+	if err != nil {
+		return &laterError{fmt.Errorf("ask the platform for the right: %w", err)}
+	}
+	decision.Allowed, decision.Reason = answer.Allowed, answer.Reason
+	if answer.Rule != "" {
+		decision.Rule += ", " + answer.Rule
+	}
+	return nil
+}
+
+// alsoAsked are the further places of an event that its actor's own platform is
+// asked about: a schedule posts where its owner may ask, in each of its places.
+func alsoAsked(event Event) []Origin {
+	if !event.NeedsRight || event.Options.DryRun {
+		return nil // a dry run answers its asker, who asked there
+	}
+	adapter, _, _ := strings.Cut(event.Actor.ID, ":")
+	return slices.DeleteFunc(slices.Clone(event.Also), func(o Origin) bool { return o.Adapter != adapter })
 }
 
 // rightOf is the right that an event asks for, commands included.

@@ -59,6 +59,9 @@ type Origin struct {
 	Place string `json:"place"`
 	// Address is the adapter's own address of the place, opaque to the core.
 	Address string `json:"address,omitempty"`
+	// Title is what an answer is called that opens a talk of its own there (an
+	// issue each time); empty where it goes to one that exists.
+	Title string `json:"title,omitempty"`
 	// Private marks a talk between one person and the bot: its title is shown
 	// to nobody else.
 	Private bool `json:"private,omitempty"`

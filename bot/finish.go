@@ -171,6 +171,9 @@ func (o *Orchestrator) owed(t *Task) []Delivery {
 	if known := t.Event.Options.KnownFailure; known != "" && t.State == TaskFailed && out.Error != nil && out.Error.Message == known {
 		places = nil // they know
 	}
+	if t.State == TaskRefused && t.Event.Scheduled {
+		places = nil // its owner is told by the clock, and the place has not asked
+	}
 	if len(barred) > 0 {
 		message = strings.TrimSpace(message + "\n\nNot sent to " + strings.Join(barred, ", ") + ": the policy of this place does not allow it.")
 	}

@@ -240,6 +240,65 @@ func TestARightThatThePlatformMustGrant(t *testing.T) {
 	}
 }
 
+// A schedule's owner must have the right in each place that its answer goes to;
+// of places on other platforms the owner is nobody, and the operator named them.
+func TestRightsAreAskedForEachPlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		no    string // the place without the right
+		lost  bool   // it does not answer at first
+		local bool   // the policy says it
+		want  bot.TaskState
+	}{
+		"all":         {want: bot.TaskDone},
+		"the first":   {no: "test:place", want: bot.TaskRefused},
+		"the second":  {no: "test:room", want: bot.TaskRefused},
+		"by policy":   {no: "test:room", local: true, want: bot.TaskRefused},
+		"elsewhere":   {no: "other:room", want: bot.TaskDone},
+		"asked again": {lost: true, want: bot.TaskDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, echo, func(o *bot.OrchestratorOptions) {
+				o.Channels["other"] = o.Channels["test"]
+				rules := bot.Rules{{Origin: "*", Actors: []string{"*"}, May: []bot.Right{bot.MaySchedule}}}
+				if test.local {
+					rules = append(bot.Rules{{Origin: test.no, Actors: []string{"*"}, May: []bot.Right{bot.MayAsk}}}, rules...)
+				}
+				o.Policy = rules
+			})
+			var mu sync.Mutex
+			asked := map[string]int{}
+			w.platform.authorize = func(e bot.Event) (bot.Decision, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked[e.Origin.Place]++
+				if test.lost && e.Origin.Place == "test:room" && asked[e.Origin.Place] < 3 {
+					return bot.Decision{}, errLost
+				}
+				return bot.Decision{Allowed: test.local || e.Origin.Place != test.no, Reason: "You are nobody here."}, nil
+			}
+			e := request("c1", "test:alice", "q")
+			e.Scheduled, e.NeedsRight = true, true
+			for _, place := range []string{"other:room", "test:room"} {
+				adapter, _, _ := strings.Cut(place, ":")
+				e.Also = append(e.Also, bot.Origin{Adapter: adapter, Conversation: place, Place: place})
+			}
+			ticket, err := w.Submit(t.Context(), e)
+			if err != nil || ticket.Task == "" {
+				t.Fatalf("%+v %v", ticket, err)
+			}
+			task := w.settle(ticket.Task)
+			w.idle()
+			sent := len(w.platform.messages())
+			if task.State != test.want || asked["other:room"] != 0 || (test.want == bot.TaskRefused) != (sent == 0) {
+				t.Errorf("%s, asked %v, %d messages", task.State, asked, sent)
+			}
+			if test.want == bot.TaskRefused && test.no == "test:room" && !strings.Contains(task.Outcome.Message, "test:room: ") {
+				t.Errorf("the refusal names no place: %q", task.Outcome.Message)
+			}
+		})
+	}
+}
+
 func TestRightsAreAskedAgainWhenATaskResumes(t *testing.T) {
 	g := newGate()
 	w := newWorld(t, g.Run, func(o *bot.OrchestratorOptions) { o.Timing.Grace = 1 })
