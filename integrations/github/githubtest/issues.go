@@ -17,6 +17,8 @@ func issueRoutes() []route {
 	return []route{
 		{pattern: "GET /repos/{owner}/{repo}/issues", permission: "issues:read", handle: (*call).listIssues},
 		{pattern: "GET /repos/{owner}/{repo}/issues/{number}", permission: "issues:read", handle: (*call).getIssue},
+		{pattern: "POST /repos/{owner}/{repo}/issues", permission: "issues:write", content: true, handle: (*call).createIssue},
+		{pattern: "PATCH /repos/{owner}/{repo}/issues/{number}", permission: "issues:write", content: true, handle: (*call).editIssue},
 		{pattern: "GET /repos/{owner}/{repo}/issues/{number}/comments", permission: "issues:read", handle: (*call).listIssueComments},
 		{pattern: "GET /repos/{owner}/{repo}/issues/comments", permission: "issues:read", handle: func(c *call) (int, any) { return c.listComments(nil, false) }},
 		{pattern: "GET /repos/{owner}/{repo}/issues/comments/{id}", permission: "issues:read", handle: func(c *call) (int, any) { return c.getComment(false) }},
@@ -56,34 +58,6 @@ func (c *call) since() time.Time {
 		return time.Time{}
 	}
 	return t
-}
-
-func (c *call) listIssues() (int, any) {
-	out := []any{}
-	since := c.since()
-	numbers := make([]int64, 0, len(c.repo.issues))
-	for n := range c.repo.issues {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		if i := c.repo.issues[n]; !i.updated.Before(since) {
-			out = append(out, c.issueJSON(c.repo, i))
-		}
-	}
-	return http.StatusOK, page(c, out)
-}
-
-func (c *call) issue() *issue { return c.repo.issues[c.number("number")] }
-
-func (c *call) getIssue() (int, any) {
-	i := c.issue()
-	if i == nil {
-		return notFound()
-	}
-	out := c.issueJSON(c.repo, i)
-	c.rendered(out, i.body)
-	return http.StatusOK, out
 }
 
 // rendered adds body_html where the caller asked for it.

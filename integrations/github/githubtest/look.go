@@ -1,6 +1,10 @@
 package githubtest
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Comment is a comment as people see it.
 type Comment struct {
@@ -28,6 +32,39 @@ func (s *Server) Comments(repository string, number int64) []Comment {
 		}
 	}
 	return out
+}
+
+// Issue is an issue as people see it.
+type Issue struct {
+	Number  int64
+	Author  string
+	Title   string
+	Body    string
+	Created time.Time
+}
+
+// Issues returns a repository's issues without its pull requests, by number.
+func (s *Server) Issues(repository string) []Issue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Issue
+	for _, i := range s.must(repository).issues {
+		if i.pull == nil {
+			out = append(out, Issue{Number: i.number, Author: i.author.login, Title: i.title, Body: i.body, Created: i.created})
+		}
+	}
+	slices.SortFunc(out, func(a, b Issue) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// DeleteIssue deletes an issue with its comments, as an administrator may.
+func (s *Server) DeleteIssue(repository string, number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.must(repository)
+	r.comments = slices.DeleteFunc(r.comments, func(c *comment) bool { return c.issue.number == number })
+	delete(r.issues, number)
+	r.deleted = append(r.deleted, number)
 }
 
 // IssueReactions returns the reactions on an issue itself, as "login:eyes".

@@ -115,6 +115,21 @@ func (s *Server) Protect(repository, prefix string) {
 	r.protected = append(r.protected, prefix)
 }
 
+// TurnIssuesOff turns a repository's issues off, as its settings do; pull
+// requests stay.
+func (s *Server) TurnIssuesOff(repository string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.must(repository).noIssues = true
+}
+
+// Archive makes a repository read-only.
+func (s *Server) Archive(repository string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.must(repository).archived = true
+}
+
 // Lock locks an issue: only those with write may comment.
 func (s *Server) Lock(repository string, number int64) {
 	s.mu.Lock()
@@ -207,14 +222,19 @@ func (s *Server) OpenIssue(repository, login, title, body string) int64 {
 
 func (s *Server) open(repository, login, title, body string, p *pull) int64 {
 	r := s.must(repository)
+	return s.enroll(r, &issue{author: s.state.user(login, "User"), title: title, body: body, pull: p}).number
+}
+
+// enroll numbers an issue and tells of it.
+func (s *Server) enroll(r *repo, i *issue) *issue {
 	r.nextNumber++
 	now := s.options.Now()
-	i := &issue{id: s.state.id(), number: r.nextNumber, author: s.state.user(login, "User"), title: title, body: body, created: now, updated: now, pull: p}
+	i.id, i.number, i.created, i.updated = s.state.id(), r.nextNumber, now, now
 	r.issues[i.number] = i
-	if p == nil {
+	if i.pull == nil {
 		s.emit(r, "issues", "opened", i.author, map[string]any{"issue": s.issueJSON(r, i)})
 	}
-	return i.number
+	return i
 }
 
 // OpenPull opens a pull request from branch head, which must exist, as login.

@@ -50,6 +50,64 @@ func status(r *github.Response) int {
 	return r.StatusCode
 }
 
+// Opening and changing issues is as narrow as GitHub's own.
+func TestIssuesAsGitHubTakesThem(t *testing.T) {
+	t.Parallel()
+	s, ctx := start(t, githubtest.Options{}), context.Background()
+	for _, name := range []string{"octo/off", "octo/old"} {
+		s.AddRepo(githubtest.Repo{Name: name, Org: true, Grants: map[string]string{"bot": "write"}})
+	}
+	s.TurnIssuesOff("octo/off")
+	s.Archive("octo/old")
+	c := client(t, s, s.Token("bot", nil))
+	text := func(n int) *string { return github.String(strings.Repeat("я", n)) }
+	for name, test := range map[string]struct {
+		repo   string
+		in     github.IssueRequest
+		token  string
+		status int
+		says   string
+	}{
+		"whole":            {repo: "sales", in: github.IssueRequest{Title: text(256), Body: text(65536)}, status: 201},
+		"no title":         {repo: "sales", in: github.IssueRequest{Body: text(1)}, status: 422, says: `"title" wasn't supplied`},
+		"an empty title":   {repo: "sales", in: github.IssueRequest{Title: github.String(" ")}, status: 422, says: "missing_field"},
+		"a long title":     {repo: "sales", in: github.IssueRequest{Title: text(257)}, status: 422, says: "title is too long (maximum is 256 characters)"},
+		"a long body":      {repo: "sales", in: github.IssueRequest{Title: text(1), Body: text(65537)}, status: 422, says: "body is too long (maximum is 65536 characters)"},
+		"turned off":       {repo: "off", in: github.IssueRequest{Title: text(1)}, status: 410, says: "Issues are disabled for this repo"},
+		"archived":         {repo: "old", in: github.IssueRequest{Title: text(1)}, status: 403, says: "archived"},
+		"a reader":         {repo: "sales", token: s.Token("rob", nil), in: github.IssueRequest{Title: text(1)}, status: 201},
+		"nobody":           {repo: "sales", token: s.Token("eve", nil), in: github.IssueRequest{Title: text(1)}, status: 404},
+		"may only comment": {repo: "sales", token: s.Token("bot", map[string]string{"issues": "read"}), in: github.IssueRequest{Title: text(1)}, status: 403, says: "Resource not accessible"},
+	} {
+		with := c
+		if test.token != "" {
+			with = client(t, s, test.token)
+		}
+		made, r, err := with.Issues.Create(ctx, "octo", test.repo, &test.in)
+		if status(r) != test.status || (err == nil) != (test.status == 201) || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %d, %v", name, status(r), err)
+		}
+		if test.status == 201 && (made.GetNumber() == 0 || made.GetTitle() != *test.in.Title || made.GetHTMLURL() == "") {
+			t.Errorf("%s: made %+v", name, made)
+		}
+	}
+	first, second := int(s.OpenIssue(repoName, "ann", "theirs", "b")), int(s.OpenIssue(repoName, "bot", "ours", "b"))
+	if _, r, err := client(t, s, s.Token("rob", nil)).Issues.Edit(ctx, "octo", "sales", first, &github.IssueRequest{Body: text(1)}); err == nil || status(r) != 403 {
+		t.Errorf("a reader edited another's: %d", status(r))
+	}
+	if got, _, err := c.Issues.Edit(ctx, "octo", "sales", second, &github.IssueRequest{Body: github.String("new")}); err != nil || got.GetBody() != "new" || got.GetTitle() != "ours" {
+		t.Errorf("edited to %+v, %v", got, err)
+	}
+	list, _, err := c.Issues.ListByRepo(ctx, "octo", "sales", &github.IssueListByRepoOptions{State: "all"})
+	if err != nil || len(list) != 4 || list[0].GetNumber() != second {
+		t.Errorf("the newest is not first of %d: %v", len(list), err)
+	}
+	s.DeleteIssue(repoName, int64(second))
+	if _, r, err := c.Issues.Get(ctx, "octo", "sales", second); err == nil || status(r) != 410 {
+		t.Errorf("a deleted issue: %d", status(r))
+	}
+}
+
 func TestCommentsAndReactions(t *testing.T) {
 	t.Parallel()
 	s, ctx := start(t, githubtest.Options{}), context.Background()

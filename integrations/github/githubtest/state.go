@@ -36,12 +36,14 @@ type repo struct {
 	branch     string // the default branch
 	pages      string // the Pages branch; "" for none
 	archived   bool
+	noIssues   bool              // issues are turned off
 	grants     map[string]string // login to admin, maintain, write, triage, read
 	protected  []string          // branch name prefixes nobody may push to
 	git        *store
 	issues     map[int64]*issue // by number
 	comments   []*comment       // of issues and reviews, by id
 	nextNumber int64
+	deleted    []int64 // numbers of issues that were
 }
 
 type issue struct {
@@ -283,7 +285,7 @@ func (s *Server) repoJSON(r *repo) map[string]any {
 	return map[string]any{
 		"id": r.id, "node_id": fmt.Sprintf("R_%d", r.id), "name": r.name, "full_name": r.full(), "owner": s.userJSON(r.owner),
 		"private": r.visibility != "public", "visibility": r.visibility, "default_branch": r.branch, "archived": r.archived,
-		"has_pages": r.pages != "", "html_url": s.URL() + "/" + r.full(), "url": s.APIURL() + "repos/" + r.full(), "fork": false,
+		"has_issues": !r.noIssues, "has_pages": r.pages != "", "html_url": s.URL() + "/" + r.full(), "url": s.APIURL() + "repos/" + r.full(), "fork": false,
 	}
 }
 
