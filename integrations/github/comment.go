@@ -12,17 +12,22 @@ import (
 
 // posted is a comment as it stands, of an issue or of a review.
 type posted struct {
-	id     int64
+	id     int64 // issueText for that of an issue itself
+	number int   // of the issue whose own text it is
 	author string
 	body   string
 	link   string
 }
 
-// create makes a comment where the request came from.
+// create makes a comment where the request came from, or opens the issue that
+// the answer is to have.
 func (a *Adapter) create(ctx context.Context, to address, body string) (posted, error) {
 	client, err := a.client(ctx, to)
 	if err != nil {
 		return posted{}, err
+	}
+	if to.Kind == inNew && to.Number == 0 {
+		return a.openIssue(ctx, client, to, body)
 	}
 	if to.Kind == inReview {
 		made, _, err := client.PullRequests.CreateCommentInReplyTo(ctx, to.owner(), to.name(), to.Number, body, to.Thread)
@@ -44,6 +49,9 @@ func (a *Adapter) edit(ctx context.Context, to address, id int64, body string) (
 	if err != nil {
 		return posted{}, err
 	}
+	if id == issueText {
+		return a.editIssue(ctx, client, to, body)
+	}
 	if to.Kind == inReview {
 		made, _, err := client.PullRequests.EditComment(ctx, to.owner(), to.name(), id, &github.PullRequestComment{Body: &body})
 		if err != nil {
@@ -63,6 +71,9 @@ func (a *Adapter) current(ctx context.Context, to address, id int64) (posted, er
 	client, err := a.client(ctx, to)
 	if err != nil {
 		return posted{}, err
+	}
+	if id == issueText {
+		return a.issueNow(ctx, client, to)
 	}
 	if to.Kind == inReview {
 		found, _, err := client.PullRequests.GetComment(ctx, to.owner(), to.name(), id)

@@ -19,6 +19,7 @@ const (
 	inComment = "comment" // a comment on an issue or pull request
 	inReview  = "review"  // a review comment
 	inIssue   = "issue"   // the text of an issue itself
+	inNew     = "new"     // nothing yet: each task's answer opens an issue
 )
 
 // happening is a payload, or something a look for missed ones found, in the
@@ -47,8 +48,8 @@ type happening struct {
 
 // address is Origin.Address: all that is needed to answer.
 type address struct {
-	Repository   string `json:"repo"` // "owner/name"
-	Number       int    `json:"number"`
+	Repository   string `json:"repo"`   // "owner/name"
+	Number       int    `json:"number"` // 0 where the issue is still to be opened
 	Pull         bool   `json:"pull,omitempty"`
 	Kind         string `json:"kind"`
 	ID           int64  `json:"id"`
@@ -56,6 +57,8 @@ type address struct {
 	Author       string `json:"author,omitempty"` // of the text, where it is not the actor's
 	Branch       string `json:"branch,omitempty"` // the default branch
 	Installation int64  `json:"installation,omitempty"`
+	// title is what the issue is called that an answer opens; the Origin says it.
+	title string
 }
 
 func (a address) owner() string { owner, _, _ := strings.Cut(a.Repository, "/"); return owner }
@@ -66,7 +69,8 @@ func readAddress(origin bot.Origin) (address, error) {
 	if err := json.Unmarshal([]byte(origin.Address), &a); err != nil {
 		return a, fmt.Errorf("read address: %w", err)
 	}
-	if a.owner() == "" || a.name() == "" || a.Number == 0 {
+	a.title = origin.Title
+	if a.owner() == "" || a.name() == "" || (a.Number == 0) != (a.Kind == inNew) {
 		return a, fmt.Errorf("read address: %q names no issue", origin.Address)
 	}
 	return a, nil
@@ -81,6 +85,16 @@ func Address(repository string, number int) bot.Origin {
 	a, _ := json.Marshal(address{Repository: repository, Number: number, Kind: inIssue})
 	return bot.Origin{
 		Adapter: Name, Conversation: conversation(repository, number), Place: Place(repository), Address: string(a),
+	}
+}
+
+// NewIssue returns an origin where each task's answer opens an issue of its own,
+// called as Origin.Title says then.
+func NewIssue(repository, title string) bot.Origin {
+	a, _ := json.Marshal(address{Repository: repository, Kind: inNew})
+	return bot.Origin{
+		Adapter: Name, Conversation: Name + ":" + strings.ToLower(repository) + "#new", Place: Place(repository),
+		Address: string(a), Title: title,
 	}
 }
 

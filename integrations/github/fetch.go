@@ -52,6 +52,9 @@ func (a *Adapter) Fetch(ctx context.Context, event bot.Event, in bot.InputRef, w
 const longestWait = 10 * time.Minute
 
 func (f *fetching) once(ctx context.Context, r ref) (bot.Fetched, error) {
+	if err := f.maySpread(ctx, r); err != nil {
+		return bot.Fetched{}, err
+	}
 	switch r.Kind {
 	case refText:
 		_, err := io.WriteString(f.w, r.Text)

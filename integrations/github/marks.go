@@ -73,7 +73,10 @@ type thread struct {
 	Lost      []bot.Undelivered `json:"lost,omitempty"`
 	FilesSent string            `json:"files_sent,omitempty"` // the delivery that is wholly done
 	Untold    bool              `json:"untold,omitempty"`     // nothing in the issue names those Lost
-	Changed   time.Time         `json:"changed"`
+	// Issue is the number of the issue that the task's answer opened; 0 where
+	// it opens none, or none yet.
+	Issue   int       `json:"issue,omitempty"`
+	Changed time.Time `json:"changed"`
 
 	revision uint64
 }

@@ -48,6 +48,9 @@ func (a *Adapter) Progress(ctx context.Context, task bot.Task, progress bot.Prog
 	if err != nil {
 		return nil, err
 	}
+	if to.Kind == inNew {
+		return earlier, nil // the answer opens the issue, not its progress
+	}
 	if progress.State == bot.TaskQueued {
 		// Its right was not asked for yet: outsiders are not told that they wait.
 		if decision, err := a.Authorize(ctx, task.Event); err != nil || !decision.Allowed {
@@ -95,8 +98,8 @@ func (a *Adapter) show(ctx context.Context, to address, key string, t *thread, s
 		if err != nil {
 			return posted{}, err
 		}
-		if found != 0 {
-			t.Comments = []int64{found}
+		if found.id != 0 {
+			t.Comments = []int64{found.id}
 		}
 	}
 	if len(t.Comments) > 0 {

@@ -15,6 +15,9 @@ var (
 	namedForm      = regexp.MustCompile(`^(?:([\w.-]+/[\w.-]+):)?([^@:]+)(?:@(.+))?$`)
 )
 
+// IsRepository says that text is written as owner/name.
+func IsRepository(text string) bool { return repositoryForm.MatchString(text) }
+
 // Named returns an input that is, at each run, a repository's file as it stands
 // then. text is "path", "path@ref" or "owner/name:path@ref"; without a
 // repository it is the given one, without a ref the default branch. vouched
@@ -96,3 +99,46 @@ func (f *fetching) mayRead(ctx context.Context, r ref) error {
 	}
 	return f.problem("its repository %s is %s, and GitHub cannot tell me whether you may read it: ask there, or have whoever runs this bot put the schedule into its configuration", r.Repository, visibility)
 }
+
+// maySpread checks that no further place which the answer goes to shows a file
+// to people who may not see it: one of a schedule's several destinations.
+func (f *fetching) maySpread(ctx context.Context, r ref) error {
+	owned := strings.HasPrefix(f.event.Actor.ID, Name+":")
+	repository := r.Repository
+	if repository == "" {
+		repository = f.to.Repository
+	}
+	for _, also := range f.event.Also {
+		to, err := readAddress(also)
+		switch {
+		case r.Vouched && !owned, repository == "":
+			return nil // who runs the bot named both
+		case also.Adapter == Name && err == nil && strings.EqualFold(to.Repository, repository), also.Adapter == folderAdapter:
+			continue
+		}
+		from, err := f.repositoryOf(ctx, repository)
+		if err != nil {
+			if final(err) {
+				return f.problem("GitHub does not show me the repository %s", repository)
+			}
+			return err
+		}
+		why := ""
+		if also.Adapter == Name {
+			there, err := f.repositoryOf(ctx, to.Repository)
+			if err != nil {
+				return err
+			}
+			why = fit(from, there)
+		} else if visibilityOf(from) != "public" {
+			why = fmt.Sprintf("it lies in a %s repository", visibilityOf(from))
+		}
+		if why != "" {
+			return f.problem("%s: the answer goes to %s, too", why, also.Place)
+		}
+	}
+	return nil
+}
+
+// folderAdapter is that of local folders, which only who runs the bot can name.
+const folderAdapter = "console"

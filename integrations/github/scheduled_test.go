@@ -62,6 +62,35 @@ func TestScheduledFile(t *testing.T) {
 			}
 		})
 	}
+	folder := bot.Origin{Adapter: "console", Place: "console", Address: "{}"}
+	for name, c := range map[string]struct {
+		text    string
+		vouched bool
+		also    bot.Origin
+		actor   string
+		no      string
+	}{
+		"private, also into public":             {text: "octo/private:s.csv", also: github.Address(repo, 2), actor: "github:ann", no: "this one is public: the answer goes to github:octo/sales, too"},
+		"private, also as a new issue":          {text: "octo/private:s.csv", also: github.NewIssue(repo, "T"), actor: "github:ann", no: "this one is public"},
+		"private, also in its own":              {text: "octo/private:s.csv", also: github.NewIssue("octo/private", "T"), actor: "github:ann"},
+		"private, also into Slack":              {text: "octo/private:s.csv", also: chat, actor: "github:ann", no: "private repository: the answer goes to slack:C1, too"},
+		"private, also into a folder":           {text: "octo/private:s.csv", also: folder, actor: "github:ann"},
+		"private, vouched for an owner of ours": {text: "octo/private:s.csv", vouched: true, also: github.Address(repo, 2), actor: "github:ann", no: "this one is public"},
+		"public, also into Slack":               {text: "octo/open:s.csv", also: chat, actor: "github:ann"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := github.Named(c.text, repo, c.vouched)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			_, err = l.adapter.Fetch(t.Context(), bot.Event{Origin: private, Also: []bot.Origin{c.also}, Actor: bot.Actor{ID: c.actor}}, in, &got)
+			var final *bot.InputError
+			if no := errors.As(err, &final); no != (c.no != "") || no && !strings.Contains(final.Reason, c.no) || !no && err != nil {
+				t.Errorf("read %q, %v; want a refusal with %q", got.String(), err, c.no)
+			}
+		})
+	}
 	for _, bad := range []string{"", "../secret", "data/../../x", "owner:x.csv", "/"} {
 		if in, err := github.Named(bad, repo, false); err == nil {
 			t.Errorf("%q made %+v", bad, in)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,9 @@ func (a *Adapter) Send(ctx context.Context, d bot.Delivery) (bot.Receipt, error)
 	to, err := readAddress(d.Origin)
 	if err != nil {
 		return bot.Receipt{}, &bot.SendError{Class: bot.Permanent, Err: err}
+	}
+	if to.Kind == inNew {
+		return a.sendNew(ctx, to, d)
 	}
 	if silent, err := a.silent(ctx, to, d); err != nil || silent {
 		return bot.Receipt{ID: "silent", At: a.options.Clock.Now()}, sendError(err, false)
@@ -102,7 +104,7 @@ func (a *Adapter) sendAnswer(ctx context.Context, to address, d bot.Delivery) (b
 }
 
 func (t *thread) nextRound() {
-	*t = thread{Round: t.Round + 1, Files: t.Files, Lost: t.Lost, FilesSent: t.FilesSent, Untold: t.Untold, revision: t.revision}
+	*t = thread{Round: t.Round + 1, Files: t.Files, Lost: t.Lost, FilesSent: t.FilesSent, Untold: t.Untold, Issue: t.Issue, revision: t.revision}
 }
 
 // finish does what follows once an answer or a question stands, be it sent just
@@ -137,35 +139,40 @@ type ensuring struct {
 // looked for first.
 func (a *Adapter) ensure(ctx context.Context, to address, e ensuring) (posted, error) {
 	t := e.thread
-	body := e.body + a.marker(to, e.slot)
+	to = t.in(to)
 	if e.slot.part < len(t.Comments) {
 		if err := a.budget.answer(); err != nil {
 			return posted{}, sendError(err, false)
 		}
-		p, err := a.edit(ctx, to, t.Comments[e.slot.part], body)
-		if err == nil || statusOf(err) != http.StatusNotFound {
+		id := t.Comments[e.slot.part]
+		p, err := a.edit(ctx, to, id, e.body+a.marker(markedIn(to, id), e.slot))
+		if err == nil || !gone(err) {
 			return p, sendError(err, false)
 		}
 		// Somebody deleted it: it is made anew.
 		t.Comments = t.Comments[:e.slot.part]
+		if id == issueText {
+			t.Issue, to.Number = 0, 0
+		}
 	}
 	found, err := a.adopt(ctx, to, e)
 	if err != nil {
 		return posted{}, sendError(err, false)
 	}
-	if found != 0 {
-		t.Comments = append(t.Comments[:e.slot.part], found)
-		p, err := a.edit(ctx, to, found, body)
+	if found.id != 0 {
+		t.keep(e.slot.part, found)
+		to = t.in(to)
+		p, err := a.edit(ctx, to, found.id, e.body+a.marker(markedIn(to, found.id), e.slot))
 		return p, sendError(errors.Join(err, a.writeThread(ctx, e.key, t)), false)
 	}
 	if err := a.budget.answer(); err != nil {
 		return posted{}, sendError(err, false)
 	}
-	p, err := a.create(ctx, to, body)
+	p, err := a.create(ctx, to, e.body+a.marker(to, e.slot))
 	if err != nil {
 		return posted{}, sendError(err, true)
 	}
-	t.Comments = append(t.Comments[:e.slot.part], p.id)
+	t.keep(e.slot.part, p)
 	if err := a.writeThread(ctx, e.key, t); err != nil {
 		return p, &bot.SendError{Class: bot.Ambiguous, Err: err}
 	}
@@ -173,26 +180,26 @@ func (a *Adapter) ensure(ctx context.Context, to address, e ensuring) (posted, e
 }
 
 // adopt looks for a comment that an earlier try made for the slot's part,
-// whatever it shows; 0 where there is none. It records first that one is
-// about to be made.
-func (a *Adapter) adopt(ctx context.Context, to address, e ensuring) (int64, error) {
+// whatever it shows; one without an id where there is none. It records first
+// that one is about to be made.
+func (a *Adapter) adopt(ctx context.Context, to address, e ensuring) (posted, error) {
 	t := e.thread
 	if t.Begun.IsZero() {
 		t.Begun = a.options.Clock.Now()
-		return 0, a.writeThread(ctx, e.key, t)
+		return posted{}, a.writeThread(ctx, e.key, t)
 	}
 	since := t.Begun
 	if e.since.Before(since) {
 		since = e.since
 	}
-	standing, err := a.ours(ctx, to, since)
+	standing, err := a.standing(ctx, to, e.slot.task, since)
 	if err != nil {
-		return 0, err
+		return posted{}, err
 	}
-	best := int64(0)
+	var best posted
 	for s, p := range standing {
-		if s.task == e.slot.task && s.round == e.slot.round && s.part == e.slot.part && (best == 0 || p.id < best) {
-			best = p.id
+		if s.task == e.slot.task && s.round == e.slot.round && s.part == e.slot.part && (best.id == 0 || p.before(best)) {
+			best = p
 		}
 	}
 	return best, nil
@@ -253,7 +260,7 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 	if t, err := a.readThread(ctx, threadKey(d.Task, d.Origin)); err == nil && !t.Begun.IsZero() && t.Begun.Before(since) {
 		since = t.Begun
 	}
-	standing, err := a.ours(ctx, to, since)
+	standing, err := a.standing(ctx, to, d.Task, since)
 	if err != nil {
 		return bot.Receipt{}, false, fmt.Errorf("find delivery: %w", err)
 	}
@@ -279,7 +286,7 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 		return bot.Receipt{}, false, nil
 	}
 	if d.Kind != bot.DeliverNotice {
-		if err := a.found(ctx, d, round, ids, first.link); err != nil {
+		if err := a.found(ctx, d, round, ids, first); err != nil {
 			return bot.Receipt{}, false, err
 		}
 		// The life that sent it may have ended before it came to this.
@@ -289,13 +296,16 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 }
 
 // found records where an answer stands whose own record was lost.
-func (a *Adapter) found(ctx context.Context, d bot.Delivery, round int, ids []int64, link string) error {
+func (a *Adapter) found(ctx context.Context, d bot.Delivery, round int, ids []int64, first posted) error {
 	key := threadKey(d.Task, d.Origin)
 	defer a.hold(key)()
 	t, err := a.readThread(ctx, key)
 	if err != nil {
 		return err
 	}
-	t.Round, t.Comments, t.Shows, t.Asked, t.Link = round, ids, d.ID, d.Kind == bot.DeliverQuestion, link
+	t.Round, t.Comments, t.Shows, t.Asked, t.Link = round, ids, d.ID, d.Kind == bot.DeliverQuestion, first.link
+	if first.number != 0 {
+		t.Issue = first.number
+	}
 	return a.writeThread(ctx, key, t)
 }
