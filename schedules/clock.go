@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,7 +250,10 @@ func (c *Clock) goesOn(ctx context.Context, task string) (bool, error) {
 
 // event is what a due time submits.
 func (c *Clock) event(s Schedule, due time.Time) bot.Event {
-	origin := s.To[0]
+	to := s.places(due)
+	// Its rights are asked for where the owner is somebody.
+	slices.SortStableFunc(to, func(a, b bot.Origin) int { return cmp.Compare(foreign(s.Owner, a), foreign(s.Owner, b)) })
+	origin := to[0]
 	// The runs of a schedule are one conversation wherever they are posted:
 	// they follow each other and see each other's figures.
 	origin.Conversation = "schedule:" + s.Name
@@ -260,12 +264,20 @@ func (c *Clock) event(s Schedule, due time.Time) bot.Event {
 		Actor:      s.Owner,
 		Text:       s.Request,
 		Inputs:     slices.Clone(s.Inputs),
-		Also:       s.To[1:],
+		Also:       to[1:],
 		Options:    bot.Options{Skill: s.Skill, Schedule: s.Name, KnownFailure: s.Failure},
 		NeedsRight: s.From == FromChat || strings.HasPrefix(s.Owner.ID, origin.Adapter+":") && origin.Adapter != FolderAdapter,
 		Scheduled:  true,
 		Received:   c.Time.Now(),
 	}
+}
+
+// foreign is 1 where a place is of another platform than an owner, otherwise 0.
+func foreign(owner bot.Actor, place bot.Origin) int {
+	if strings.HasPrefix(owner.ID, place.Adapter+":") {
+		return 0
+	}
+	return 1
 }
 
 // pause stops a schedule and says so once.

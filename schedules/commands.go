@@ -16,8 +16,9 @@ import (
 // place the words were written.
 type Resolver interface {
 	// Destination resolves "#reports", "owner/name#12" and the like; "" is the
-	// place of the event itself.
-	Destination(ctx context.Context, event bot.Event, text string) (bot.Origin, error)
+	// place of the event itself. With a title each answer opens an issue of its
+	// own in the repository "owner/name" or, for "", in the event's.
+	Destination(ctx context.Context, event bot.Event, text, title string) (bot.Origin, error)
 	// Input resolves a repository path, a file pattern of a channel or a URL.
 	Input(ctx context.Context, event bot.Event, text string) (bot.InputRef, error)
 	// Newest is the newest file of a channel ("" is the event's own) whose name
@@ -98,13 +99,24 @@ func (c Commands) Propose(ctx context.Context, event bot.Event) (Schedule, error
 		return Schedule{}, user("for instance `schedule every Monday at 9 weekly sales report from data/sales.csv to #reports`",
 			"What should be scheduled, and when?")
 	}
-	phrase, err := c.understand(ctx, event.Actor.ID, text)
+	issue, words, err := newIssueIn(text)
+	if err != nil {
+		return Schedule{}, err
+	}
+	phrase, err := c.understand(ctx, event.Actor.ID, words)
 	if err != nil {
 		return Schedule{}, err
 	}
 	s := Schedule{
 		Owner: event.Actor, Cron: phrase.Cron, Zone: c.zone(ctx, event, phrase), Words: text,
 		From: FromChat, State: Proposed, Skill: event.Options.Skill,
+	}
+	if issue != nil {
+		to, err := c.Resolver.Destination(ctx, event, issue.repository, issue.title)
+		if err != nil {
+			return Schedule{}, err
+		}
+		s.To = []bot.Origin{to}
 	}
 	if err := c.split(ctx, event, phrase.Rest, &s); err != nil {
 		return Schedule{}, err
@@ -145,13 +157,16 @@ func (c Commands) split(ctx context.Context, event bot.Event, rest string, s *Sc
 		s.Inputs = append(s.Inputs, in)
 		rest = strings.TrimSpace(strings.Replace(rest, m[0], " ", 1))
 	}
-	places := []string{""}
+	var places []string
+	if len(s.To) == 0 {
+		places = []string{""}
+	}
 	if m := toForm.FindStringSubmatchIndex(rest); m != nil {
 		places = placeForm.FindAllString(rest[m[2]:m[3]], -1)
 		rest = strings.TrimSpace(rest[:m[0]] + " " + rest[m[1]:])
 	}
 	for _, place := range places {
-		to, err := c.Resolver.Destination(ctx, event, strings.TrimRight(place, "."))
+		to, err := c.Resolver.Destination(ctx, event, strings.TrimRight(place, "."), "")
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,10 @@ import (
 // words resolves by writing down what it was asked.
 type words struct{}
 
-func (words) Destination(_ context.Context, e bot.Event, text string) (bot.Origin, error) {
+func (words) Destination(_ context.Context, e bot.Event, text, title string) (bot.Origin, error) {
+	if title != "" {
+		return bot.Origin{Adapter: "github", Place: "github:" + text, Title: title}, nil
+	}
 	if text == "" {
 		return e.Origin, nil
 	}
@@ -112,6 +115,15 @@ func TestPlacesAndFilesInWords(t *testing.T) {
 		"every Monday at 9 sales report from data/sales.csv to #sales":                     {"sales report from data/sales.csv", "data/sales.csv", "slack:#sales"},
 		"каждый понедельник в 9 отчёт о продажах из самого нового sales-*.csv в #отчёты":   {"отчёт о продажах", "#отчёты/sales-*.csv", "slack:C1"},
 		"каждый понедельник в 9 отчёт о продажах в #отчёты и #продажи":                     {"отчёт о продажах", "", "slack:#отчёты slack:#продажи"},
+
+		`every Monday at 9 sales report from data/sales.csv as a new issue titled "Weekly sales, {{date}}" in octo/sales`: {"sales report from data/sales.csv", "data/sales.csv", "github:octo/sales|Weekly sales, {{date}}"},
+		"every Monday at 9 sales report as a new issue titled Weekly sales of {{week}} in octo/sales":                     {"sales report", "", "github:octo/sales|Weekly sales of {{week}}"},
+		`every Monday at 9 sales report as a new issue each time in octo/sales, called “Daily at 8 to #sales”`:            {"sales report", "", "github:octo/sales|Daily at 8 to #sales"},
+		`sales report as a new issue titled 'Sales {{date}}', every Monday at 9`:                                          {"sales report", "", "github:|Sales {{date}}"},
+		"every Monday at 9 sales report as a new issue titled Sales":                                                      {"sales report", "", "github:|Sales"},
+		`every Monday at 9 sales report to #sales and as a new issue titled "S" in octo/sales`:                            {"sales report", "", "github:octo/sales|S slack:#sales"},
+		`каждый понедельник в 9 отчёт о продажах новой задачей с заголовком «Продажи, {{date}}» в octo/sales`:             {"отчёт о продажах", "", "github:octo/sales|Продажи, {{date}}"},
+		`каждый понедельник в 9 отчёт о продажах в новую задачу под названием "Продажи {{week}}"`:                         {"отчёт о продажах", "", "github:|Продажи {{week}}"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
@@ -128,7 +140,7 @@ func TestPlacesAndFilesInWords(t *testing.T) {
 				inputs = append(inputs, in.Ref)
 			}
 			for _, o := range s.To {
-				to = append(to, o.Place)
+				to = append(to, strings.TrimSuffix(o.Place+"|"+o.Title, "|"))
 			}
 			if got := [3]string{s.Request, strings.Join(inputs, " "), strings.Join(to, " ")}; got != [3]string{want.request, want.inputs, want.to} {
 				t.Errorf("%s: %q, want %q", text, got, want)
@@ -144,7 +156,8 @@ func TestChatErrorsAreForTheAsker(t *testing.T) {
 		c := NewCommands(CommandsOptions{Service: service, Resolver: words{}, Intake: w, Zone: "UTC"})
 		for _, text := range []string{
 			"schedule ", "schedule every Monday send the report", "schedule every day at 9", "schedule every 5 minutes check data.csv",
-			"schedules pause nothing", "schedules dance x", "schedules pause",
+			"schedules pause nothing", "schedule every Monday at 9 report as a new issue in octo/sales", `schedule every Monday at 9 report as a new issue titled "{{printf}}" in octo/sales`,
+			"schedules dance x", "schedules pause",
 		} {
 			_, err := say(c, "slack:U1", text)
 			var te *bot.TaskError

@@ -50,7 +50,7 @@ func (c Commands) Understood(ctx context.Context, event bot.Event, form Form) (S
 		}
 		s.Inputs = []bot.InputRef{in}
 	}
-	to, err := c.Resolver.Destination(ctx, event, form.To)
+	to, err := c.Resolver.Destination(ctx, event, form.To, "")
 	if err != nil {
 		return s, Line{}, inField("to", err)
 	}

@@ -164,6 +164,9 @@ func (s *Schedule) Normalize() (Line, error) {
 		}
 	}
 	for _, to := range s.To {
+		if err := s.checkTitle(to.Title); err != nil {
+			return Line{}, err
+		}
 		if s.From == FromChat && to.Adapter == FolderAdapter {
 			return Line{}, errors.New("a local folder can be named in the configuration or on the command line only")
 		}
@@ -180,8 +183,15 @@ func (s *Schedule) Describe(line Line, now time.Time) string {
 		fmt.Fprintf(&b, "understood from: %s\n", s.Words)
 	}
 	fmt.Fprintf(&b, "missed runs: %s; while the run before goes on: %s\n", describeMisfire(s.Misfire, s.Grace), s.Overlap)
+	upcoming := line.Upcoming(now, 3)
+	for i, to := range s.To {
+		if to.Title == "" || len(upcoming) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "each answer opens an issue in %s: %s\n", placeName(to), s.places(upcoming[0])[i].Title)
+	}
 	b.WriteString("next:\n")
-	for _, at := range line.Upcoming(now, 3) {
+	for _, at := range upcoming {
 		fmt.Fprintf(&b, "  %s\n", at.In(line.Zone()).Format("Mon 2 Jan 2006 15:04 MST"))
 	}
 	return b.String()

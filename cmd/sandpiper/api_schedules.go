@@ -20,7 +20,8 @@ const upcoming = 3
 type newSchedule struct {
 	Name, When, Zone, Request, Skill, User string
 	Inputs                                 []string // below schedules.root
-	To                                     string
+	To                                     []string
+	Title                                  string // of a new issue each time
 	DryRun                                 bool
 }
 
@@ -114,11 +115,9 @@ func (a *app) addSchedule(ctx context.Context, in newSchedule) (understood, erro
 	if s.Inputs, err = a.inputsOf(in.Inputs); err != nil {
 		return understood{}, usage(err)
 	}
-	origin, err := a.destination(in.To)
-	if err != nil {
+	if s.To, err = a.destinations(in.To, in.Title); err != nil {
 		return understood{}, usage(err)
 	}
-	s.To = []bot.Origin{origin}
 	line, err := a.schedules.Check(ctx, &s)
 	if err != nil {
 		return understood{}, usage(err)

@@ -33,7 +33,8 @@ type schedulesAddCmd struct {
 	Request string   `arg:"" help:"What to do."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Files below schedules.root, where a pattern means the newest that it matches; or slack:CHANNEL/PATTERN, github:OWNER/NAME:PATH@REF, https://…, previous:NAME."`
 	TZ      string   `name:"tz" placeholder:"ZONE" help:"Time zone, as Europe/Berlin (default: this machine's)."`
-	To      string   `placeholder:"DEST" help:"Where the answer goes (default: the folder out)."`
+	To      []string `placeholder:"DEST" sep:"none" help:"Where the answer goes (default: the folder out); may be given several times."`
+	Title   string   `placeholder:"TITLE" help:"With --to github:OWNER/NAME: open an issue of this title each time, as \"Weekly sales, {{date}}\"."`
 	Skill   string   `placeholder:"NAME" help:"Run this skill."`
 	DryRun  bool     `help:"Only print what was understood."`
 	JSON    bool     `name:"json" help:"Print one JSON value."`
@@ -45,20 +46,15 @@ func (c *schedulesAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	in := newSchedule{Name: c.Name, When: c.When, Zone: c.TZ, Request: c.Request, Skill: c.Skill, User: login(), To: c.To, DryRun: c.DryRun}
+	in := newSchedule{Name: c.Name, When: c.When, Zone: c.TZ, Request: c.Request, Skill: c.Skill, User: login(), Title: c.Title, DryRun: c.DryRun}
 	if in.Zone == "" {
 		in.Zone = config.LocalZone()
 	}
 	if in.Inputs, err = belowRoot(loaded, c.Files); err != nil {
 		return err
 	}
-	if in.To == "" {
-		in.To = defaultOut
-	}
-	if !strings.Contains(in.To, ":") {
-		if in.To, err = filepath.Abs(in.To); err != nil {
-			return fault.New(fault.Usage, "", "--to %s: %v", term.Line(c.To), err)
-		}
+	if in.To, err = placesOf(c.To); err != nil {
+		return err
 	}
 	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
 		got, err := control.Call[understood](ctx, client, "schedules/add", in)
@@ -79,6 +75,26 @@ func (c *schedulesAddCmd) Run(e *env) error {
 		}
 		return nil
 	})
+}
+
+// placesOf are the destinations as the server reads them: folders are seen from
+// the shell's own. Without any it is the folder out.
+func placesOf(texts []string) ([]string, error) {
+	if len(texts) == 0 {
+		texts = []string{defaultOut}
+	}
+	out := make([]string, 0, len(texts))
+	for _, text := range texts {
+		if !strings.Contains(text, ":") {
+			abs, err := filepath.Abs(text)
+			if err != nil {
+				return nil, fault.New(fault.Usage, "", "--to %s: %v", term.Line(text), err)
+			}
+			text = abs
+		}
+		out = append(out, text)
+	}
+	return out, nil
 }
 
 // elsewhere reports whether an input lies somewhere else than in local files.

@@ -137,7 +137,7 @@ func (a *app) openCosts() (func(context.Context) error, error) {
 	}
 	var to []bot.Origin
 	for _, text := range set.To {
-		origin, err := a.destination(text)
+		origin, err := a.destination(text, "")
 		if err != nil {
 			return nil, fault.New(fault.Usage, "correct costs.to in the configuration", "costs.to: %v", err)
 		}

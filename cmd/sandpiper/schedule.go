@@ -76,14 +76,11 @@ func (a *app) scheduleOf(entry config.Schedule) (schedules.Schedule, error) {
 	if s.Inputs, err = a.inputsOf(entry.Inputs); err != nil {
 		return s, err
 	}
-	for _, to := range entry.To {
-		origin, err := a.destination(to)
-		if err != nil {
-			return s, err
-		}
-		s.To = append(s.To, origin)
+	if s.To, err = a.destinations(entry.To, entry.Title); err != nil {
+		return s, err
 	}
-	return s, nil
+	_, err = s.Normalize()
+	return s, err
 }
 
 // understand reads WHEN: a cron line, or words.
@@ -130,9 +127,27 @@ func looksLikeCron(when string) bool {
 	return true
 }
 
-// destination reads DEST: slack:C0123, github:owner/name#12, or a folder,
-// absolute or below schedules.root.
-func (a *app) destination(text string) (bot.Origin, error) {
+// destinations reads several; title is for those that are a repository.
+func (a *app) destinations(texts []string, title string) (to []bot.Origin, err error) {
+	used := false
+	for _, text := range texts {
+		origin, err := a.destination(text, title)
+		if err != nil {
+			return nil, err
+		}
+		used = used || origin.Title != ""
+		to = append(to, origin)
+	}
+	if title != "" && !used {
+		return nil, fmt.Errorf("title %q: it is for new issues, and no destination is github:owner/name", title)
+	}
+	return to, nil
+}
+
+// destination reads DEST: slack:C0123, github:owner/name#12, github:owner/name
+// with the title of a new issue each time, or a folder, absolute or below
+// schedules.root.
+func (a *app) destination(text, title string) (bot.Origin, error) {
 	adapter, place, named := strings.Cut(text, ":")
 	if named && adapter != "folder" && a.channels[adapter] == nil {
 		return bot.Origin{}, fmt.Errorf("destination %q: that adapter is not configured", text)
@@ -145,12 +160,18 @@ func (a *app) destination(text string) (bot.Origin, error) {
 	case adapter == slack.Name && place != "":
 		return bot.Origin{Adapter: slack.Name, Conversation: text, Place: text}, nil
 	case adapter == github.Name:
-		repository, number, _ := strings.Cut(place, "#")
+		repository, number, numbered := strings.Cut(place, "#")
+		if !numbered && github.IsRepository(repository) {
+			if title == "" {
+				return bot.Origin{}, fmt.Errorf("destination %q: say which issue, github:%s#12, or the title of a new one each time", text, repository)
+			}
+			return github.NewIssue(repository, title), nil
+		}
 		if n, err := strconv.Atoi(number); err == nil && n > 0 && strings.Count(repository, "/") == 1 {
 			return github.Address(repository, n), nil
 		}
 	}
-	return bot.Origin{}, fmt.Errorf("destination %q: write slack:C0123, github:owner/name#12, or a folder", text)
+	return bot.Origin{}, fmt.Errorf("destination %q: write slack:C0123, github:owner/name#12, github:owner/name with a title, or a folder", text)
 }
 
 func (a *app) folder(path string) (bot.Origin, error) {

@@ -128,8 +128,10 @@ func (r resolver) channel(ctx context.Context, name string) (string, error) {
 
 // Destination implements schedules.Resolver. Where it is another place than the
 // one it was asked in, its people must have the right to ask there.
-func (r resolver) Destination(ctx context.Context, event bot.Event, text string) (bot.Origin, error) {
+func (r resolver) Destination(ctx context.Context, event bot.Event, text, title string) (bot.Origin, error) {
 	switch {
+	case title != "":
+		return r.newIssue(ctx, event, text, title)
 	case text == "":
 		return event.Origin, nil
 	case event.Origin.Adapter == slack.Name && strings.Contains(text, "#") && !strings.Contains(text, "/"):
@@ -137,19 +139,35 @@ func (r resolver) Destination(ctx context.Context, event bot.Event, text string)
 		if err != nil {
 			return bot.Origin{}, err
 		}
-		to, err := r.a.destination(slack.Name + ":" + channel)
+		to, err := r.a.destination(slack.Name+":"+channel, "")
 		if err != nil {
 			return to, err
 		}
 		return to, r.mayPost(ctx, event, to, text)
 	case event.Origin.Adapter == github.Name && strings.Contains(text, "/"):
-		to, err := r.a.destination(github.Name + ":" + text)
+		to, err := r.a.destination(github.Name+":"+text, "")
 		if err != nil {
 			return to, asked("write owner/name#12", "%s", err)
 		}
 		return to, r.mayPost(ctx, event, to, text)
 	}
 	return bot.Origin{}, asked("name a channel in Slack, or owner/name#12 in GitHub", "I do not know the place %s from here.", text)
+}
+
+// newIssue is a repository where each answer opens an issue.
+func (r resolver) newIssue(ctx context.Context, event bot.Event, repository, title string) (bot.Origin, error) {
+	if event.Origin.Adapter != github.Name {
+		return bot.Origin{}, asked("ask for it in an issue of that repository, or have whoever runs this bot put it into the configuration",
+			"I open issues for people whom GitHub shows me, and cannot tell who you are there.")
+	}
+	if repository == "" {
+		repository = r.repository(event)
+	}
+	to, err := r.a.destination(github.Name+":"+repository, title)
+	if err != nil {
+		return to, asked("write `as a new issue titled \"Weekly sales, {{date}}\" in owner/name`", "%s", err)
+	}
+	return to, r.mayPost(ctx, event, to, repository)
 }
 
 // mayPost asks whether the person may ask in the place that answers go to.

@@ -197,6 +197,7 @@ type Schedule struct {
 	Skill   string   `yaml:"skill"`
 	Inputs  []string `yaml:"inputs"`
 	To      []string `yaml:"to"`
+	Title   string   `yaml:"title"`   // of a new issue each time, where a destination is github:owner/name
 	Misfire string   `yaml:"misfire"` // skip, once, all
 	Grace   Duration `yaml:"grace"`
 	Overlap string   `yaml:"overlap"` // skip, queue
