@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // struck stands where a secret stood.
@@ -19,7 +20,8 @@ const struck = "[secret removed]"
 // Redactor strikes secrets out of what people and logs get to see: those it is
 // told of exactly, and what has the shape of one.
 type Redactor struct {
-	known  []string // the longest first: one secret may be the beginning of another
+	// known holds the longest first: one secret may be the beginning of another.
+	known  atomic.Pointer[[]string]
 	shapes []shape
 }
 
@@ -35,6 +37,13 @@ type shape struct {
 // NewRedactor knows the given secrets, also as Base64 and in URLs. Shorter than
 // six characters is taken for no secret, or common words would go.
 func NewRedactor(secrets []string) *Redactor {
+	r := &Redactor{shapes: shapes()}
+	r.Know(secrets)
+	return r
+}
+
+// Know replaces the secrets that it was told of: they change while it is in use.
+func (r *Redactor) Know(secrets []string) {
 	const shortest = 6
 	var forms []string
 	for _, s := range secrets {
@@ -46,7 +55,8 @@ func NewRedactor(secrets []string) *Redactor {
 			base64.StdEncoding.EncodeToString([]byte(s)), base64.URLEncoding.EncodeToString([]byte(s)))
 	}
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
-	return &Redactor{known: slices.Compact(forms), shapes: shapes()}
+	forms = slices.Compact(forms)
+	r.known.Store(&forms)
 }
 
 // shapes lists tokens by the prefixes that their makers gave them for exactly
@@ -82,7 +92,7 @@ func shapes() []shape {
 
 // Text returns s without secrets.
 func (r *Redactor) Text(s string) string {
-	for _, secret := range r.known {
+	for _, secret := range *r.known.Load() {
 		s = strings.ReplaceAll(s, secret, struck)
 	}
 	for i := range r.shapes {

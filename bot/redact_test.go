@@ -69,3 +69,11 @@ func TestSecretsInLongFiles(t *testing.T) {
 		t.Errorf("clean text: %v %v %q", found, err, out.String())
 	}
 }
+
+func TestARedactorLearnsNewSecrets(t *testing.T) {
+	r := NewRedactor([]string{"the-old-secret"})
+	r.Know([]string{"the-old-secret", "the-new-secret"})
+	if got := r.Text("the-old-secret the-new-secret"); strings.Contains(got, "-secret") {
+		t.Errorf("%q", got)
+	}
+}

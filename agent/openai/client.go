@@ -32,8 +32,9 @@ type Options struct {
 	// BaseURL is the complete base, ending in /v1 for most servers; empty
 	// takes OpenAI's.
 	BaseURL string
-	// APIKey may be empty for own servers.
-	APIKey string
+	// APIKey is asked for at each request, so that a changed key serves the next
+	// one; nil or empty for own servers that want none.
+	APIKey func() string
 	// Model is the model's name; required.
 	Model string
 	// Fallbacks are further models of the same server, asked in order when
@@ -237,7 +238,11 @@ func (c *Client) try(ctx context.Context, model string, req agent.Request, d *do
 
 // client makes the library's client around d.
 func (c *Client) client(d *doer) *api.Client {
-	cfg := api.DefaultConfig(c.o.APIKey)
+	key := ""
+	if c.o.APIKey != nil {
+		key = c.o.APIKey()
+	}
+	cfg := api.DefaultConfig(key)
 	cfg.BaseURL = strings.TrimRight(c.o.BaseURL, "/")
 	cfg.HTTPClient = d
 	return api.NewClientWithConfig(cfg)

@@ -356,7 +356,7 @@ func TestRealServer(t *testing.T) {
 	if model == "" {
 		model = "default"
 	}
-	c, err := openai.New(openai.Options{BaseURL: base, APIKey: os.Getenv("OPENAI_API_KEY"), Model: model})
+	c, err := openai.New(openai.Options{BaseURL: base, APIKey: func() string { return os.Getenv("OPENAI_API_KEY") }, Model: model})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,7 @@ const stopBound = 45 * time.Second
 type app struct {
 	loaded       *config.Loaded
 	struck       *logs.Secrets // what the log strikes out
+	redactor     *bot.Redactor // strikes it out of what people get
 	log          *slog.Logger
 	life         *lifecycle.Lifecycle
 	store        *boltstore.Store
@@ -71,6 +72,7 @@ type app struct {
 	connections      []func(*app) part       // how each configured adapter is
 	gauges           *gauges
 	secrets          atomic.Pointer[config.Secrets]
+	everSecret       []string // all that were in force in this life; of the signals' loop
 	since            time.Time
 	serves           bool
 }
@@ -97,6 +99,7 @@ func start(ctx context.Context, loaded *config.Loaded, log *slog.Logger, options
 		}
 	}()
 	a.secrets.Store(&loaded.Secrets)
+	a.redactor = bot.NewRedactor(loaded.Secrets.Values())
 	point, err := testadapter.KillAt(os.Getenv(killVariable))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", killVariable, err)
@@ -149,7 +152,7 @@ func (a *app) openRunner(ctx context.Context, point func(string)) (err error) {
 	if err := a.boxes.Sweep(ctx); err != nil {
 		return err
 	}
-	if a.model, err = openModel(a.loaded, a.part("model")); err != nil {
+	if a.model, err = openModel(a.loaded, func() string { return a.secrets.Load().OpenAI.Reveal() }, a.part("model")); err != nil {
 		return err
 	}
 	if a.model != nil {
@@ -217,7 +220,7 @@ func (a *app) openCore(point func(string)) (err error) {
 		Store: measuredStore{a.store, a.gauges}, Blobs: a.blobs, Runner: a.runner, Policy: a.policy,
 		Channels:  a.channels,
 		Commands:  a.commands(),
-		Redactor:  bot.NewRedactor(a.loaded.Secrets.Values()),
+		Redactor:  a.redactor,
 		Key:       a.identity.key,
 		Purged:    a.purged,
 		Exclusive: true, // boltstore.Open locks the file

@@ -200,23 +200,22 @@ func (a *app) reload() {
 		a.log.Error("secrets are not reloaded; the earlier ones stay", "error", err)
 		return
 	}
-	if a.struck != nil { // before anything can say the new ones
-		a.struck.Set(append(a.secrets.Load().Values(), secrets.Values()...))
-	}
-	changed := a.secrets.Load().Changed(secrets)
-	a.secrets.Store(&secrets)
-	effective := []string{"SLACK_APP_TOKEN", "SLACK_BOT_TOKEN", "GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_PREVIOUS", "GITHUB_TOKEN", "GITHUB_APP_PRIVATE_KEY"}
-	var now, later []string
-	for _, name := range changed {
-		if slices.Contains(effective, name) {
-			now = append(now, name)
-		} else {
-			later = append(later, name)
+	// Before anything can say the new ones; and an old one that was ever in use
+	// may still be good somewhere.
+	for _, value := range append(a.secrets.Load().Values(), secrets.Values()...) {
+		if !slices.Contains(a.everSecret, value) {
+			a.everSecret = append(a.everSecret, value)
 		}
 	}
-	a.log.Info("secrets are reloaded", "changed", strings.Join(now, " "))
-	later = append(later, a.pending()...)
-	if len(later) > 0 {
+	if a.struck != nil {
+		a.struck.Set(a.everSecret)
+	}
+	a.redactor.Know(a.everSecret)
+	changed := a.secrets.Load().Changed(secrets)
+	a.secrets.Store(&secrets)
+	// Every secret is asked for where it is used, so that all take effect.
+	a.log.Info("secrets are reloaded", "changed", strings.Join(changed, " "))
+	if later := a.pending(); len(later) > 0 {
 		a.log.Warn("these have changed and take effect at the next start", "settings", strings.Join(later, " "))
 	}
 }

@@ -11,27 +11,30 @@ import (
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/agent"
+	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 )
+
+// doctorActor is whom doctor's question is put down to.
+const doctorActor = "console:doctor"
 
 // checkModel asks the model one tiny question.
 func (a *app) checkModel(ctx context.Context) check {
 	if problem := a.loaded.ModelProblem(); problem != "" {
 		return check{"model", checkWarning, problem, "set them, or use runnable skills alone"}
 	}
-	model, err := openModel(a.loaded, a.log)
-	if err != nil {
-		return check{"model", checkFailed, err.Error(), hintOf(err)}
-	}
-	reply, err := model.Complete(ctx, agent.Request{
+	reply, err := a.askModel(ctx, doctorActor, agent.Request{
 		Messages:  []agent.Message{{Role: agent.RoleUser, Content: "Call the tool ready."}},
 		Tools:     []agent.ToolSpec{{Name: "ready", Description: "Says that you are ready.", Schema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`)}},
 		Force:     "ready",
 		MaxOutput: 64,
 	})
 	var failed *agent.ModelError
+	var budget *bot.BudgetError
 	switch {
+	case errors.As(err, &budget):
+		return check{"model", checkWarning, "it was not asked: the " + budget.Error(), "it is asked again tomorrow, or with a higher limit (budgets)"}
 	case errors.As(err, &failed):
 		return check{"model", checkFailed, failed.Message, failed.Hint}
 	case err != nil:

@@ -147,7 +147,7 @@ func (a *app) pages() (http.Handler, error) {
 		Changed: a.orchestrator.Changed, Schedules: a.scheduleRows, Skills: a.skillRows, Health: a.healthRows,
 		Paused: a.orchestrator.Paused, Pause: a.pause,
 		Describe: describeStep, Plan: agent.Plan, Audit: a.auditView, Viewed: a.orchestrator.Viewed,
-		Token: a.loaded.Secrets.WebToken.Reveal(), ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
+		Token: func() string { return a.secrets.Load().WebToken.Reveal() }, ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
 		OpenOnLoopback: loopback && !a.loaded.Secrets.GitHubWebhook.Set(),
 		MaxInput:       int64(a.loaded.Limits.Input), MaxInputs: a.loaded.Limits.Inputs,
 	})

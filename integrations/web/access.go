@@ -42,25 +42,26 @@ func (s *Server) identify(r *http.Request) (viewer, bool) {
 		return viewer{}, false
 	}
 	operator := viewer{actor: bot.Actor{ID: "web:operator", Name: "operator"}, operator: true}
-	if s.opts.Token != "" {
+	if s.locked {
 		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 			return operator, s.tokenIs(bearer)
 		}
 		c, err := r.Cookie(sessionCookie)
-		return operator, err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(s.sessionValue())) == 1
+		return operator, err == nil && s.opts.Token() != "" && subtle.ConstantTimeCompare([]byte(c.Value), []byte(s.sessionValue())) == 1
 	}
 	return operator, s.opts.OpenOnLoopback
 }
 
 func (s *Server) tokenIs(given string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(s.opts.Token))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+	token := s.opts.Token()
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(token))
+	return token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 // sessionValue is what the cookie holds: derived from the token, so that a
 // changed token ends every session, and never the token itself.
 func (s *Server) sessionValue() string {
-	mac := hmac.New(sha256.New, []byte(s.opts.Token))
+	mac := hmac.New(sha256.New, []byte(s.opts.Token()))
 	mac.Write([]byte("sandpiper web session"))
 	return hex.EncodeToString(mac.Sum(nil))
 }
@@ -81,7 +82,7 @@ func (s *Server) fromTrustedProxy(r *http.Request) bool {
 // hostAllowed stops DNS rebinding: without a token, only requests that name
 // the machine itself are answered.
 func (s *Server) hostAllowed(r *http.Request) bool {
-	if !s.opts.OpenOnLoopback || s.opts.Token != "" {
+	if !s.opts.OpenOnLoopback || s.locked {
 		return r.Host != ""
 	}
 	host := r.Host
@@ -130,7 +131,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, http.StatusForbidden, "This request came from another site.", "Use the form on the page itself.")
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, "/static/") || r.URL.Path == "/login" && s.opts.Token != "" {
+		if strings.HasPrefix(r.URL.Path, "/static/") || r.URL.Path == "/login" && s.locked {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -144,7 +145,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 }
 
 func (s *Server) deny(w http.ResponseWriter, r *http.Request) {
-	if s.opts.Token != "" {
+	if s.locked {
 		if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return

@@ -51,15 +51,15 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, task string) {
 		case <-end.C:
 			return
 		case <-keepAlive.C:
-			if !send(": still here\n\n") {
-				return
+			if _, in := s.identify(r); !in || !send(": still here\n\n") {
+				return // or its token is no longer the one
 			}
 		case <-changed:
 			changed = s.opts.Changed() // before looking, so that nothing is missed
 			if !s.news(r, task, &seen) {
 				continue
 			}
-			if !send(lookAgain) {
+			if _, in := s.identify(r); !in || !send(lookAgain) {
 				return
 			}
 		}

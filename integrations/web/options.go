@@ -48,8 +48,10 @@ type Options struct {
 	Paused func() bool
 	Pause  func(on bool)
 
-	// Token opens the pages to whoever presents it; see Access.
-	Token string
+	// Token opens the pages to whoever presents it. It is asked for at each use:
+	// a token that changes ends every session that the old one began. nil, or one
+	// that is empty at New: there is none.
+	Token func() string
 	// ProxyHeader names the header in which a trusted proxy puts the viewer's
 	// identity; it counts only from TrustedProxies.
 	ProxyHeader    string

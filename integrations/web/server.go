@@ -23,6 +23,7 @@ var pageFiles embed.FS
 // Server serves the pages; it is an http.Handler.
 type Server struct {
 	opts    Options
+	locked  bool // by a token
 	pages   map[string]*template.Template
 	handler http.Handler
 }
@@ -32,7 +33,10 @@ func New(options Options) (*Server, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	s := &Server{opts: options, pages: map[string]*template.Template{}}
+	if options.Token == nil {
+		options.Token = func() string { return "" }
+	}
+	s := &Server{opts: options, locked: options.Token() != "", pages: map[string]*template.Template{}}
 	for _, name := range []string{"tasks", "task", "audit", "said", "schedules", "skills", "health", "login", "error"} {
 		t, err := template.New("layout.html").Funcs(s.funcs()).ParseFS(pageFiles, "pages/layout.html", "pages/"+name+".html")
 		if err != nil {
@@ -123,7 +127,7 @@ func (s *Server) broken(w http.ResponseWriter, r *http.Request, doing string, er
 }
 
 func (s *Server) loginPage(w http.ResponseWriter, r *http.Request) {
-	if s.opts.Token == "" {
+	if !s.locked {
 		http.Redirect(w, r, "/tasks", http.StatusSeeOther)
 		return
 	}
@@ -132,7 +136,7 @@ func (s *Server) loginPage(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4096)
-	if !s.tokenIs(r.PostFormValue("token")) || s.opts.Token == "" {
+	if !s.tokenIs(r.PostFormValue("token")) || !s.locked {
 		s.fail(w, r, http.StatusUnauthorized, "That is not the token.", "It is the value of SANDPIPER_WEB_TOKEN where the bot runs.")
 		return
 	}

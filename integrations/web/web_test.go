@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"iter"
@@ -15,6 +18,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,6 +123,8 @@ func server(t *testing.T, c *core, change func(*Options)) *httptest.Server {
 	return ts
 }
 
+func fixed(token string) func() string { return func() string { return token } }
+
 func open(o *Options) { o.OpenOnLoopback = true }
 
 // request sends one request without following redirects.
@@ -162,11 +168,11 @@ func TestWhoMayLook(t *testing.T) {
 		{"open, rebound name", open, []string{"Host", "evil.example"}, 421},
 		{"open, rebound name with a port", open, []string{"Host", "127.0.0.1.evil.example:8080"}, 421},
 		{"closed", func(*Options) {}, nil, 403},
-		{"token, none sent", func(o *Options) { o.Token = "secret" }, nil, 303},
-		{"token, wrong", func(o *Options) { o.Token = "secret" }, []string{"Authorization", "Bearer no"}, 303},
-		{"token, right", func(o *Options) { o.Token = "secret" }, []string{"Authorization", "Bearer secret"}, 200},
-		{"token, forged cookie", func(o *Options) { o.Token = "secret" }, []string{"Cookie", sessionCookie + "=secret"}, 303},
-		{"token beats open loopback", func(o *Options) { o.Token, o.OpenOnLoopback = "secret", true }, nil, 303},
+		{"token, none sent", func(o *Options) { o.Token = fixed("secret") }, nil, 303},
+		{"token, wrong", func(o *Options) { o.Token = fixed("secret") }, []string{"Authorization", "Bearer no"}, 303},
+		{"token, right", func(o *Options) { o.Token = fixed("secret") }, []string{"Authorization", "Bearer secret"}, 200},
+		{"token, forged cookie", func(o *Options) { o.Token = fixed("secret") }, []string{"Cookie", sessionCookie + "=secret"}, 303},
+		{"token beats open loopback", func(o *Options) { o.Token, o.OpenOnLoopback = fixed("secret"), true }, nil, 303},
 		{"proxy header from a stranger", func(o *Options) {
 			o.ProxyHeader, o.TrustedProxies = "X-User", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		}, []string{"X-User", "alice"}, 403},
@@ -189,7 +195,7 @@ func TestWhoMayLook(t *testing.T) {
 }
 
 func TestSignInWithTheToken(t *testing.T) {
-	ts := server(t, &core{}, func(o *Options) { o.Token = "secret" })
+	ts := server(t, &core{}, func(o *Options) { o.Token = fixed("secret") })
 	form := []string{"Content-Type", "application/x-www-form-urlencoded", "Origin", ts.URL}
 	if status, _, _ := request(t, "POST", ts.URL+"/login", strings.NewReader("token=wrong"), form...); status != 401 {
 		t.Errorf("wrong token: %d", status)
@@ -202,6 +208,74 @@ func TestSignInWithTheToken(t *testing.T) {
 	name, _, _ := strings.Cut(cookie, ";")
 	if status, _, _ := request(t, "GET", ts.URL+"/tasks", nil, "Cookie", name); status != 200 {
 		t.Errorf("with the cookie: %d", status)
+	}
+}
+
+// TestAChangedTokenEndsSessions changes the token while somebody is signed in and
+// has a live page open.
+func TestAChangedTokenEndsSessions(t *testing.T) {
+	var token atomic.Value
+	token.Store("the first")
+	changes := make(chan chan struct{}, 1)
+	changes <- make(chan struct{})
+	ts := server(t, &core{tasks: []bot.Task{task("T1", "slack:U1", "slack:C1", false)}}, func(o *Options) {
+		o.Token = func() string { return token.Load().(string) }
+		o.Changed = func() <-chan struct{} {
+			next := <-changes
+			changes <- next
+			return next
+		}
+	})
+	form := []string{"Content-Type", "application/x-www-form-urlencoded", "Origin", ts.URL}
+	_, _, h := request(t, "POST", ts.URL+"/login", strings.NewReader("token=the+first"), form...)
+	cookie, _, _ := strings.Cut(h.Get("Set-Cookie"), ";")
+	live, err := http.NewRequest(http.MethodGet, ts.URL+"/tasks/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.Header.Set("Cookie", cookie)
+	resp, err := http.DefaultClient.Do(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != 200 {
+		t.Fatalf("the live page gives %d", resp.StatusCode)
+	}
+	token.Store("the second")
+	for name, test := range map[string]struct {
+		header []string
+		want   int
+	}{
+		"the session":   {[]string{"Cookie", cookie}, 303},
+		"the old token": {[]string{"Authorization", "Bearer the first"}, 303},
+		"the new token": {[]string{"Authorization", "Bearer the second"}, 200},
+	} {
+		if status, _, _ := request(t, "GET", ts.URL+"/tasks", nil, test.header...); status != test.want {
+			t.Errorf("%s: %d, want %d", name, status, test.want)
+		}
+	}
+	now := <-changes
+	changes <- make(chan struct{})
+	close(now)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, resp.Body)
+		ended <- err
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the live page of the old token goes on")
+	}
+	// A token that is lost must let nobody in, an empty one least of all.
+	token.Store("")
+	empty := hmac.New(sha256.New, nil)
+	empty.Write([]byte("sandpiper web session"))
+	for _, header := range [][]string{{"Authorization", "Bearer "}, {"Cookie", sessionCookie + "=" + hex.EncodeToString(empty.Sum(nil))}} {
+		if status, _, _ := request(t, "GET", ts.URL+"/tasks", nil, header...); status != 303 {
+			t.Errorf("without a token, %q gives %d", header, status)
+		}
 	}
 }
 
