@@ -48,6 +48,9 @@ type listedSchedule struct {
 	Why      string `json:"why,omitempty"`
 	From     string `json:"from"`
 	LastTask string `json:"last_task,omitempty"`
+	// What it ran and cost within the last seven days.
+	WeekTasks   int     `json:"week_tasks"`
+	WeekCostUSD float64 `json:"week_cost_usd"`
 
 	readable []string // Next as people read them, in the schedule's zone
 }
@@ -136,12 +139,23 @@ func (a *app) listSchedules(ctx context.Context, _ struct{}) ([]listedSchedule, 
 	if err != nil {
 		return nil, err
 	}
+	spent := map[string]costRow{}
+	if len(list) > 0 {
+		week, err := a.costs(ctx, costsQuery{Since: a.time.Now().Add(-7 * 24 * time.Hour), By: "schedule"})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range week.Rows {
+			spent[row.Key] = row
+		}
+	}
 	out := make([]listedSchedule, 0, len(list))
 	for _, s := range list {
 		shown, err := listed(s)
 		if err != nil {
 			return nil, err
 		}
+		shown.WeekTasks, shown.WeekCostUSD = spent[s.Name].Tasks, spent[s.Name].CostUSD
 		out = append(out, shown)
 	}
 	return out, nil

@@ -153,7 +153,7 @@ func (c *schedulesListCmd) Run(e *env) error {
 		if c.JSON {
 			return e.printJSON(list)
 		}
-		table := term.Table{Header: []string{"NAME", "CRON", "ZONE", "STATE", "OWNER", "NEXT", "LAST"}}
+		table := term.Table{Header: []string{"NAME", "CRON", "ZONE", "STATE", "OWNER", "NEXT", "LAST", "7 DAYS"}}
 		for _, s := range list {
 			next, last := "", ""
 			if len(s.Next) > 0 {
@@ -162,10 +162,18 @@ func (c *schedulesListCmd) Run(e *env) error {
 			if s.Last != nil {
 				last = inZone(*s.Last, s.Zone)
 			}
-			table.Add(s.Name, s.Cron, s.Zone, s.State, s.Owner, next, last)
+			table.Add(s.Name, s.Cron, s.Zone, s.State, s.Owner, next, last, s.week())
 		}
 		return table.Write(e.out)
 	})
+}
+
+// week tells what it cost within seven days: "2 tasks, $0.120".
+func (s *listedSchedule) week() string {
+	if s.WeekTasks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, $%.3f", count(s.WeekTasks, "task"), s.WeekCostUSD)
 }
 
 // inZone shows a time as it is in a zone.

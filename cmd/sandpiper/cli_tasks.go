@@ -27,7 +27,7 @@ type tasksListCmd struct {
 	State string `placeholder:"STATE" help:"Only tasks in this state."`
 	Limit int    `default:"50" help:"At most this many."`
 	Cost  bool   `help:"Add up what they cost instead."`
-	By    string `enum:",actor,channel,skill,day" default:"" placeholder:"WHAT" help:"With --cost: a total for each actor, channel, skill or day."`
+	By    string `enum:",actor,channel,skill,schedule,day" default:"" placeholder:"WHAT" help:"With --cost: a total for each actor, channel, skill, schedule or day."`
 	Since string `placeholder:"TIME" help:"With --cost: only tasks since then: 2026-11-01, or an age as 30d."`
 	JSON  bool   `name:"json" help:"Print one JSON value."`
 }

@@ -16,7 +16,7 @@ import (
 // costsQuery asks what tasks cost.
 type costsQuery struct {
 	Since time.Time `json:"since,omitzero"`
-	By    string    `json:"by"` // actor, channel, skill, day; empty: in all
+	By    string    `json:"by"` // actor, channel, skill, schedule, day; empty: in all
 }
 
 // costRow is what one actor, channel, skill or day cost.
@@ -110,6 +110,8 @@ func costKey(t *bot.Task, by string) (string, error) {
 		return t.Event.Origin.Place, nil
 	case "day":
 		return t.Created.Local().Format(time.DateOnly), nil
+	case "schedule":
+		return orElse(t.Event.Options.Schedule, "(none)"), nil
 	case "skill":
 		if t.Event.Options.Skill != "" {
 			return t.Event.Options.Skill, nil
@@ -121,7 +123,7 @@ func costKey(t *bot.Task, by string) (string, error) {
 		slices.Sort(names)
 		return orElse(strings.Join(names, " + "), "(none)"), nil
 	}
-	return "", fault.New(fault.Usage, "one of actor, channel, skill, day", "--by %s: there is no such grouping", by)
+	return "", fault.New(fault.Usage, "one of actor, channel, skill, schedule, day", "--by %s: there is no such grouping", by)
 }
 
 // openCosts starts the weekly message about costs, where costs.to names

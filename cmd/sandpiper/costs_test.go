@@ -100,6 +100,35 @@ func TestCostsAreAddedUp(t *testing.T) {
 	if p := s.start(s.env, "tasks", "list", "--cost", "--by", "mood"); p.wait() != 2 {
 		t.Errorf("an unknown grouping is taken\n%s", p.err.String())
 	}
+	s.scheduled()
+}
+
+// scheduled checks what schedules cost: in all, and each within seven days.
+func (s *sickbed) scheduled() {
+	s.t.Helper()
+	for ago, usd := range map[time.Duration]float64{20 * 24 * time.Hour: 4, 6 * 24 * time.Hour: 0.125, time.Hour: 0.25} {
+		one := spentTask("slack:U3", "slack:C3", "", ago, usd)
+		one.Event.Options.Schedule, one.Event.Scheduled = "weekly", true
+		s.spend(one)
+	}
+	for _, name := range []string{"weekly", "idle"} {
+		s.ends(0, s.env, "schedules", "add", name, "0 9 * * MON", "Weekly report", "--tz", "UTC")
+	}
+	var report costReport
+	s.read(s.ends(0, s.env, "tasks", "list", "--cost", "--json", "--by", "schedule"), &report)
+	if len(report.Rows) != 2 || report.Rows[1].Key != "weekly" || report.Rows[1].CostUSD != 4.375 || report.Rows[1].Tasks != 3 {
+		s.t.Errorf("by schedule: %+v", report.Rows)
+	}
+	var list []listedSchedule
+	s.read(s.ends(0, s.env, "schedules", "list", "--json"), &list)
+	for _, one := range list {
+		if tasks, usd := map[string]int{"weekly": 2}[one.Name], map[string]float64{"weekly": 0.375}[one.Name]; one.WeekTasks != tasks || one.WeekCostUSD != usd {
+			s.t.Errorf("%s had %d tasks for %v within seven days, want %d for %v", one.Name, one.WeekTasks, one.WeekCostUSD, tasks, usd)
+		}
+	}
+	if out := s.ends(0, s.env, "schedules", "list").out.String(); !strings.Contains(out, "2 tasks, $0.375") {
+		s.t.Errorf("the list reads\n%s", out)
+	}
 }
 
 // TestCostsAreToldOnce has two lives in a row meet a due time: the place is

@@ -222,7 +222,7 @@ func (a *app) scheduleRows(ctx context.Context) ([]web.ScheduleRow, error) {
 	}
 	var rows []web.ScheduleRow
 	for _, s := range list {
-		row := web.ScheduleRow{Name: s.Name, Cron: s.Cron, Zone: s.Zone, State: s.State, Owner: s.Owner, Next: s.readable}
+		row := web.ScheduleRow{Name: s.Name, Cron: s.Cron, Zone: s.Zone, State: s.State, Owner: s.Owner, Next: s.readable, Week: s.week()}
 		if s.Last != nil {
 			row.Last = localTime(*s.Last)
 		}

@@ -77,6 +77,7 @@ type ScheduleRow struct {
 	Name, Cron, Zone, State, Owner string
 	Next                           []string // as people read them, with their zone
 	Last                           string
+	Week                           string // what it cost within seven days
 }
 
 // SkillRow is one line of the page of skills.
