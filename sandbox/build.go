@@ -123,7 +123,7 @@ func (b *builder) load(ctx context.Context, packed io.Reader) (Built, error) {
 	named := false
 	tell := b.report
 	b.report = func(line string) {
-		named = named || line == "Loaded image: "+name
+		named = named || line == "Loaded image: "+name || line == "Loaded image: localhost/"+name // Podman names whose it is
 		tell(line)
 	}
 	if _, err := b.follow(loaded.Body); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -34,8 +35,14 @@ type surroundings interface {
 	ContainerList(ctx context.Context, options container.ListOptions) ([]container.Summary, error)
 	ContainerRename(ctx context.Context, id, name string) error
 	Events(ctx context.Context, options events.ListOptions) (<-chan events.Message, <-chan error)
-	Info(ctx context.Context) (system.Info, error)
 	ImageInspect(ctx context.Context, name string, options ...client.ImageInspectOption) (image.InspectResponse, error)
+}
+
+// nature is what the engine says of itself.
+type nature interface {
+	Info(ctx context.Context) (system.Info, error)
+	ServerVersion(ctx context.Context) (types.Version, error)
+	Dialer() func(context.Context) (net.Conn, error)
 }
 
 // images is how the sandbox's image is made.
@@ -51,6 +58,7 @@ type images interface {
 type engine interface {
 	containers
 	surroundings
+	nature
 	images
 	io.Closer
 }
@@ -87,22 +95,39 @@ func connect(address string) (engine, error) {
 
 // engineInfo asks the engine about itself and refuses one that cannot hold a
 // session.
-func engineInfo(ctx context.Context, api surroundings, runtime string) (system.Info, error) {
-	info, err := api.Info(ctx)
-	if err != nil {
-		return info, unreachable(err)
+func engineInfo(ctx context.Context, api nature, runtime string) (info system.Info, podman bool, err error) {
+	if info, err = api.Info(ctx); err != nil {
+		return info, false, unreachable(err)
 	}
+	if podman, err = isPodman(ctx, api); err != nil {
+		return info, false, err
+	}
+	if podman {
+		if info, err = podmanInfo(ctx, api, info); err == nil {
+			err = podmanRuntime(info, runtime)
+		}
+	} else {
+		err = knownRuntime(info, runtime)
+	}
+	if err != nil {
+		return info, podman, err
+	}
+	return info, podman, refuseWeak(info)
+}
+
+// knownRuntime refuses a runtime that the engine does not have.
+func knownRuntime(info system.Info, runtime string) error {
 	if _, found := info.Runtimes[runtime]; !found {
 		known := make([]string, 0, len(info.Runtimes))
 		for name := range info.Runtimes {
 			known = append(known, name)
 		}
-		return info, &Error{
+		return &Error{
 			Verdict: Engine, Message: fmt.Sprintf("the engine has no runtime %q, only %s", runtime, strings.Join(sorted(known), ", ")),
 			Hint: "register it in the engine's daemon.json (for gVisor, make gvisor tells how), or set sandbox.runtime to one it has",
 		}
 	}
-	return info, refuseWeak(info)
+	return nil
 }
 
 // refuseWeak refuses an engine that would accept limits and not apply them.

@@ -1,14 +1,19 @@
 package sandbox
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
@@ -60,6 +65,124 @@ func TestWeakEnginesAreRefused(t *testing.T) {
 			var failure *Error
 			if !errors.As(err, &failure) || !strings.Contains(failure.Message, c.want) || failure.Hint == "" {
 				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// podmanNature plays Podman's word on itself.
+type podmanNature struct {
+	info     system.Info
+	rootless bool
+}
+
+func (p podmanNature) Info(context.Context) (system.Info, error) { return p.info, nil }
+
+func (p podmanNature) ServerVersion(context.Context) (types.Version, error) {
+	return types.Version{Components: []types.ComponentVersion{{Name: "Podman Engine"}, {Name: "Conmon"}}}, nil
+}
+
+func (p podmanNature) Dialer() func(context.Context) (net.Conn, error) {
+	return func(context.Context) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			if _, err := http.ReadRequest(bufio.NewReader(theirs)); err != nil {
+				return
+			}
+			body := fmt.Sprintf(`{"Rootless":%v}`, p.rootless)
+			fmt.Fprintf(theirs, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		}()
+		return ours, nil
+	}
+}
+
+// TestPodmanIsAskedTwice: run by an ordinary user on cgroup v1 it claims limits
+// that it does not apply.
+func TestPodmanIsAskedTwice(t *testing.T) {
+	for _, c := range []struct {
+		name, runtime, own, cgroup string
+		rootless                   bool
+		want                       string // in the message; empty: accepted
+	}{
+		{"root", "runc", "runc", "1", false, ""},
+		{"root, with crun", "runc", "crun", "2", false, ""},
+		{"rootless on v2", "runc", "crun", "2", true, ""},
+		{"rootless on v1", "runc", "crun", "1", true, "this rootless engine cannot limit memory, processes, CPU"},
+		{"a runtime that is not its own", "runsc", "crun", "2", false, "with crun, and sandbox.runtime is \"runsc\""},
+		{"gVisor is its own, and runc was asked for", "runc", "runsc", "2", false, "with runsc"},
+		{"gVisor is its own", "runsc", "runsc", "2", false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			info := strong()
+			info.DefaultRuntime, info.CgroupVersion, info.CgroupDriver = c.own, c.cgroup, "cgroupfs"
+			_, podman, err := engineInfo(t.Context(), podmanNature{info: info, rootless: c.rootless}, c.runtime)
+			var failure *Error
+			switch {
+			case !podman:
+				t.Error("not recognized")
+			case c.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.want != "" && (!errors.As(err, &failure) || !strings.Contains(failure.Message, c.want) || failure.Hint == ""):
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// podmanSays is how Podman repeats a container: in its own words.
+func podmanSays(t *testing.T, spec containerSpec) container.InspectResponse {
+	t.Helper()
+	host := *spec.Host
+	host.CapDrop = []string{"CHOWN", "KILL"}
+	host.IpcMode, host.PidMode, host.UTSMode, host.Runtime = "shareable", "private", "private", "oci"
+	host.Tmpfs = map[string]string{}
+	for path, options := range spec.Host.Tmpfs {
+		host.Tmpfs[path] = strings.TrimSuffix(options, ",notmpcopyup") + ",rprivate"
+	}
+	return container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{Image: "sha256:0", HostConfig: &host}, Config: spec.Config}
+}
+
+// TestPodmanProof changes one thing at a time in Podman's words.
+func TestPodmanProof(t *testing.T) {
+	options, err := Options{Owner: "proof", Image: "image"}.checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*container.HostConfig, *guestView)
+		want   string
+	}{
+		{"as asked", func(*container.HostConfig, *guestView) {}, ""},
+		{"our filter is absent", func(_ *container.HostConfig, v *guestView) { v.SeccompFilters = "1" }, "inside.seccomp_filters"},
+		{"the guest does not tell of filters", func(_ *container.HostConfig, v *guestView) { v.SeccompFilters = "" }, "inside.seccomp_filters"},
+		{"executable /run", func(h *container.HostConfig, _ *guestView) {
+			h.Tmpfs["/run"] = "rw,nosuid,nodev,size=1048576,mode=1777"
+		}, "engine.tmpfs /run"},
+		{"a larger /tmp", func(h *container.HostConfig, _ *guestView) {
+			h.Tmpfs["/tmp"] = strings.Replace(h.Tmpfs["/tmp"], "size=", "size=9", 1)
+		}, "engine.tmpfs /tmp"},
+		{"a folder of its own", func(h *container.HostConfig, _ *guestView) { h.Tmpfs["/more"] = "rw" }, "engine.tmpfs"},
+		{"the host's processes", func(h *container.HostConfig, _ *guestView) { h.PidMode = "host" }, "engine.namespaces"},
+		{"the host's IPC", func(h *container.HostConfig, _ *guestView) { h.IpcMode = "host" }, "engine.ipc"},
+		{"no capability dropped", func(h *container.HostConfig, _ *guestView) { h.CapDrop = nil }, "engine.cap_drop"},
+		{"more memory", func(h *container.HostConfig, _ *guestView) { h.Memory *= 2 }, "engine.memory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec, err := newSpec(options, "sha256:0", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spec, err = spec.forPodman(); err != nil {
+				t.Fatal(err)
+			}
+			state, view := podmanSays(t, spec), honestView(spec)
+			view.SeccompFilters = "2"
+			c.change(state.HostConfig, &view)
+			got := prove(spec, state, view)
+			if c.want == "" && len(got.Mismatches) > 0 || c.want != "" && (len(got.Mismatches) == 0 || !strings.HasPrefix(got.Mismatches[0], c.want)) {
+				t.Errorf("mismatches %q, want %q", got.Mismatches, c.want)
 			}
 		})
 	}

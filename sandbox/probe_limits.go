@@ -95,6 +95,11 @@ func (p *prober) disk(ctx context.Context) (bool, string, error) {
 		return false, "", err
 	}
 	defer func() { session.shut() }()
+	// Some engines write a little of their own into a container at its start.
+	first, err := p.written(ctx, session.container)
+	if err != nil {
+		return false, "", err
+	}
 	for _, step := range steps {
 		result, err := session.Run(ctx, Program{Language: Python, Code: step.code})
 		if err != nil {
@@ -116,8 +121,8 @@ func (p *prober) disk(ctx context.Context) (bool, string, error) {
 		if err != nil {
 			return false, "", err
 		}
-		ok = ok && (written == 0 || written == unmeasured)
-		measured = measured && written != unmeasured
+		ok = ok && (written <= max(0, first) || first == unmeasured)
+		measured = measured && written != unmeasured && first != unmeasured
 		if session.dead != nil {
 			session.shut()
 			if session, err = p.session(ctx, "disk"); err != nil {

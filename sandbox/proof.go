@@ -15,6 +15,7 @@ type guestView struct {
 	Capabilities    map[string]string `json:"capabilities"`
 	NoNewPrivileges string            `json:"no_new_privileges"`
 	Seccomp         string            `json:"seccomp"`
+	SeccompFilters  string            `json:"seccomp_filters"`
 	UID             []int             `json:"uid"`
 	GID             []int             `json:"gid"`
 	Groups          []int             `json:"groups"`
@@ -90,26 +91,36 @@ func (p *proof) engineSide(spec containerSpec, state container.InspectResponse) 
 	want, have := spec.Host, state.HostConfig
 	p.same("engine.image", spec.Config.Image, state.Image)
 	p.same("engine.user", spec.Config.User, state.Config.User)
-	p.same("engine.network_disabled", true, state.Config.NetworkDisabled)
 	p.same("engine.network_mode", want.NetworkMode, have.NetworkMode)
 	p.same("engine.read_only", true, have.ReadonlyRootfs)
 	p.same("engine.privileged", false, have.Privileged)
-	p.same("engine.cap_drop", want.CapDrop, have.CapDrop)
 	p.same("engine.cap_add", 0, len(have.CapAdd))
-	p.same("engine.security_opt", want.SecurityOpt, have.SecurityOpt)
 	p.same("engine.memory", want.Memory, have.Memory)
 	p.same("engine.memory_swap", want.MemorySwap, have.MemorySwap)
 	p.same("engine.nano_cpus", want.NanoCPUs, have.NanoCPUs)
 	p.same("engine.pids", want.PidsLimit, have.PidsLimit)
 	p.same("engine.ulimits", len(want.Ulimits), len(have.Ulimits))
-	p.same("engine.tmpfs", want.Tmpfs, have.Tmpfs)
-	p.same("engine.ipc", want.IpcMode, have.IpcMode)
-	p.same("engine.runtime", want.Runtime, have.Runtime)
 	p.same("engine.log_driver", want.LogConfig.Type, have.LogConfig.Type)
 	p.same("engine.mounts", 0, len(have.Binds)+len(have.Mounts)+len(state.Mounts)+len(have.VolumesFrom))
 	p.same("engine.devices", 0, len(have.Devices)+len(have.DeviceRequests)+len(have.DeviceCgroupRules))
-	p.same("engine.namespaces", "", string(have.PidMode)+string(have.UTSMode))
 	p.holds(have.OomKillDisable == nil || !*have.OomKillDisable, "engine.oom_killer", "disabled")
+	if spec.podman {
+		p.podmanSide(spec, state)
+	} else {
+		p.dockerSide(spec, state)
+	}
+}
+
+// dockerSide compares what Docker repeats word for word.
+func (p *proof) dockerSide(spec containerSpec, state container.InspectResponse) {
+	want, have := spec.Host, state.HostConfig
+	p.same("engine.network_disabled", true, state.Config.NetworkDisabled)
+	p.same("engine.cap_drop", want.CapDrop, have.CapDrop)
+	p.same("engine.security_opt", want.SecurityOpt, have.SecurityOpt)
+	p.same("engine.tmpfs", want.Tmpfs, have.Tmpfs)
+	p.same("engine.ipc", want.IpcMode, have.IpcMode)
+	p.same("engine.runtime", want.Runtime, have.Runtime)
+	p.same("engine.namespaces", "", string(have.PidMode)+string(have.UTSMode))
 }
 
 func (p *proof) insideUser() {

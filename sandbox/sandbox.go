@@ -24,6 +24,7 @@ type Sandbox struct {
 	engine  engine
 	log     *slog.Logger
 	info    system.Info
+	podman  bool   // it is Podman's Docker-compatible socket
 	archive []byte // the guest's package
 	life    string // names this process among its owner's
 
@@ -61,7 +62,7 @@ func New(ctx context.Context, options Options) (*Sandbox, error) {
 }
 
 func newSandbox(ctx context.Context, options Options, api engine) (*Sandbox, error) {
-	info, err := engineInfo(ctx, api, options.Runtime)
+	info, podman, err := engineInfo(ctx, api, options.Runtime)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func newSandbox(ctx context.Context, options Options, api engine) (*Sandbox, err
 		memory = info.MemTotal / 4 * 3
 	}
 	s := &Sandbox{
-		options: options, engine: api, log: options.Log, info: info, archive: archive, life: newID(),
+		options: options, engine: api, log: options.Log, info: info, podman: podman, archive: archive, life: newID(),
 		memory: make(chan struct{}, max(1, memory/options.Limits.Memory)),
 		image:  image, sessions: map[string]*Session{}, done: make(chan struct{}),
 	}
@@ -146,7 +147,7 @@ func (s *Sandbox) find(ctx context.Context, options LeaseOptions, own string) (*
 	o := s.options
 	if !sameRuntime {
 		o.Runtime = options.Runtime
-		if _, err := engineInfo(ctx, s.engine, o.Runtime); err != nil {
+		if _, _, err := engineInfo(ctx, s.engine, o.Runtime); err != nil {
 			return nil, err
 		}
 	}

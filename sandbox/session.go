@@ -70,6 +70,9 @@ func (s *Sandbox) start(ctx context.Context, o Options, imageID string) (*Sessio
 	defer cancel()
 	began := time.Now()
 	spec, err := newSpec(o, imageID, s.labels(began))
+	if err == nil && s.podman {
+		spec, err = spec.forPodman()
+	}
 	if err != nil {
 		s.release()
 		return nil, err
@@ -121,7 +124,8 @@ func (s *Session) begin(ctx context.Context, spec containerSpec) error {
 	}
 	hello, err := encodeFrame(frameHello, map[string]any{
 		"deadline": (s.options.Pool.MaxAge + s.options.TaskWall).Seconds(),
-		"limits":   map[string]any{"pids": s.options.Limits.PIDs},
+		"limits":   map[string]any{"pids": s.options.Limits.PIDs, "inodes": s.options.Limits.Inodes},
+		"filter":   spec.filter,
 	}, nil)
 	if err != nil {
 		return err

@@ -132,9 +132,15 @@ const soakImage = "sandpiper-soak:latest"
 // need: any image with Python serves a session, and a small one is copied soon.
 func (e *privateEngine) load(t *testing.T, name string) {
 	t.Helper()
-	shared, own := docker(t), e.client(t)
+	own := e.client(t)
+	defer own.Close() // before the measuring
+	loadSlim(t, own, name)
+}
+
+func loadSlim(t *testing.T, own *client.Client, name string) {
+	t.Helper()
+	shared := docker(t)
 	defer shared.Close() // before the measuring
-	defer own.Close()
 	made, err := shared.ContainerCreate(t.Context(), &container.Config{Image: name}, nil, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)

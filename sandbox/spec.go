@@ -32,6 +32,9 @@ const user = 65534
 type containerSpec struct {
 	Config *container.Config
 	Host   *container.HostConfig
+
+	podman bool   // it is said in Podman's words
+	filter []byte // of system calls, for the guest to lay on itself; nil where the engine takes ours
 }
 
 // newSpec builds the hardened container for an image, by its id.

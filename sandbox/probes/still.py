@@ -128,7 +128,7 @@ report(10, not sockets, sockets or "none")
 abstract = [line.split()[-1] for line in read("/proc/net/unix").splitlines() if " @" in line] if os.path.exists("/proc/net/unix") else []
 report(11, not abstract, abstract or "none")
 
-ALLOWED = re.compile(r"^(PATH|HOSTNAME|HOME|LANG|LC_ALL|LC_CTYPE|TZ|TERM|PWD|SHLVL|MPL\w+|PYTHON\w+|SOURCE_DATE_EPOCH|NODE_OPTIONS|\w+_NUM_THREADS|NUMEXPR_MAX_THREADS)$")
+ALLOWED = re.compile(r"^(PATH|HOSTNAME|HOME|LANG|LC_ALL|LC_CTYPE|TZ|TERM|PWD|SHLVL|MPL\w+|PYTHON\w+|SOURCE_DATE_EPOCH|NODE_OPTIONS|\w+_NUM_THREADS|NUMEXPR_MAX_THREADS|container)$")  # container names the kind of engine
 strange = [name for name in os.environ if not ALLOWED.match(name)]
 try:
     first = "readable"

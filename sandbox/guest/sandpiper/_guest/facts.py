@@ -80,6 +80,7 @@ def view():
         "capabilities": {name: seen.get(name, "") for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")},
         "no_new_privileges": seen.get("NoNewPrivs", ""),
         "seccomp": seen.get("Seccomp", ""),
+        "seccomp_filters": seen.get("Seccomp_filters", ""),
         "uid": list(os.getresuid()),
         "gid": list(os.getresgid()),
         "groups": os.getgroups(),
@@ -130,6 +131,17 @@ def pid_refusals():
 def processes():
     """Ids of all processes but the first one."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+
+
+def inodes(path):
+    """How many files the file system of a writable folder may hold, and holds."""
+    try:
+        room = os.statvfs(path)
+    except OSError:
+        return 0, 0
+    if room.f_flag & os.ST_RDONLY:
+        return 0, 0
+    return room.f_files, room.f_files - room.f_ffree
 
 
 def full(paths):

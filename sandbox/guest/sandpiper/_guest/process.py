@@ -3,9 +3,12 @@
 import ctypes
 import fcntl
 import os
+import struct
 
 PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
+PR_SET_SECCOMP = 22
+SECCOMP_MODE_FILTER = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -13,6 +16,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def dumpable(yes):
     """Says whether processes of the same user may look into this one."""
     _libc.prctl(PR_SET_DUMPABLE, 1 if yes else 0, 0, 0, 0)
+
+
+def confine(program):
+    """Adds a filter of system calls to what holds this process and its children."""
+    code = ctypes.create_string_buffer(program, len(program))
+    whole = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    if _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, whole, 0, 0):
+        raise OSError(ctypes.get_errno(), "the kernel takes no filter of system calls")
 
 
 def name(word):

@@ -47,6 +47,7 @@ class Running:
         self.path = f"/run/sandpiper/programs/{number}.{ENDINGS[self.language]}"
         with open(self.path, "wb") as file:
             file.write(code)
+        self.files = {}  # folder to the most files that it may hold, where its file system sets no limit
         self.streams, self.ends = {}, []
         for name in ("stdout", "stderr"):
             ours, theirs = os.pipe()
@@ -161,6 +162,8 @@ class Running:
             return "cpu"
         if len(facts.processes()) > self.pids:
             return "pids"
+        if any(facts.inodes(path)[1] > most for path, most in self.files.items()):
+            return "disk"
         return ""
 
     def evidence(self, code):

@@ -7,6 +7,7 @@ program's output, its report, and its limits. When the host goes away or the
 deadline passes, it exits, and the kernel ends everything else with it.
 """
 
+import binascii
 import json
 import os
 import select
@@ -21,6 +22,7 @@ from _guest.running import Running
 TICK = 0.05            # seconds between looks at a running program's limits
 STARTS_WITHIN = 60.0   # seconds a parent may take before a program runs
 INVENTORY = "/usr/share/sandpiper/inventory.json"
+SHARED = ("/workspace", "/tmp", "/skills", "/dev/shm", "/var/tmp", "/run")
 FONTS = "/usr/share/sandpiper/matplotlib"
 
 
@@ -47,6 +49,7 @@ class Supervisor:
         self.running = None
         self.programs = 0
         self.limits = {}
+        self.unfenced = []  # folders without a limit of their own on files
         self.marks = {}
         self.deadline = float("inf")
         self.parent, self.channel = 0, None
@@ -123,7 +126,10 @@ class Supervisor:
 
     def _hello(self, head):
         self.limits = head["limits"]
+        if head.get("filter"):  # the engine could not be given it
+            process.confine(binascii.a2b_base64(head["filter"]))
         self._until(head["deadline"])
+        self.unfenced = [path for path in SHARED if facts.inodes(path)[0] > self.limits.get("inodes", float("inf"))]
         for folder in ("/workspace/in", "/workspace/out", "/run/sandpiper/mpl", "/run/sandpiper/programs"):
             os.makedirs(folder, exist_ok=True)
         if os.path.isdir(FONTS):
@@ -168,6 +174,7 @@ class Supervisor:
         if self.marks is None:
             self.marks = files.snapshot()
         self.running = running = Running(head, self.programs, code)
+        running.files = {path: max(self.limits["inodes"], facts.inodes(path)[1]) for path in self.unfenced}
         for fd in running.streams:
             self.poll.register(fd, select.POLLIN)
         if not running.uses_memory:
