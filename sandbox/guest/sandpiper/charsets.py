@@ -2,7 +2,7 @@
 
 UTF-8 is proved or refuted by decoding everything. What is not UTF-8 is decided
 on the lines that have bytes above 127, by how natural the letters look in each
-candidate; charset-normalizer is asked where that is close.
+candidate (``alphabets``); charset-normalizer is asked where that is close.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
+from . import alphabets
 from .refusal import Refusal
 from .source import Source
 
@@ -61,22 +62,54 @@ def decide(source: Source) -> Charset:
                 break
             chunk = f.read(1 << 20)
         if valid and not decoder.getstate()[0]:
+            return _shifted(first)
+    return UTF8 if _nearly_utf8(bytes(sample)) else _guess(bytes(sample))
+
+
+def _shifted(head: bytes) -> Charset:
+    """UTF-8, or ISO-2022-JP, which is written in bytes below 128 only."""
+    if b"\x1b$" in head and head.isascii():
+        try:
+            head[: head.rfind(b"\n") + 1 or None].decode("iso2022_jp_ext")
+        except UnicodeDecodeError:
             return UTF8
-    return _guess(bytes(sample))
+        return Charset("iso-2022-jp", "iso2022_jp_ext")
+    return UTF8
+
+
+def _nearly_utf8(sample: bytes) -> bool:
+    """UTF-8 with a few lines of something else in it, as files put together from parts have."""
+    whole = len(_UTF8_LETTER.findall(sample))
+    rest = sum(1 for byte in _UTF8_LETTER.sub(b"", sample) if byte > 127)
+    return whole >= 4 and rest <= 0.2 * whole
+
+
+def utf16(head: bytes) -> str:
+    """The codec of UTF-16 without a mark at its front; "" when it is none.
+
+    Latin text has a zero in every other byte. In other scripts only the line
+    ends, blanks and separators have; there, the letters must be of one script.
+    """
+    if len(head) < 8 or not head.count(0):
+        return ""
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if even + odd > 0.2 * len(head):
+        return "utf-16-le" if odd > 3 * even else "utf-16-be" if even > 3 * odd else ""
+    for codec in ("utf-16-le", "utf-16-be"):
+        text = head[: len(head) // 2 * 2].decode(codec, errors="replace")
+        pages = Counter(ord(c) >> 8 for c in text if c > "\xff" and c.isalpha())
+        plain = sum(1 for c in text if c in "\t\r\n;,|" or " " <= c <= "~")
+        if "\n" in text and pages and pages.most_common(1)[0][1] + plain > 0.9 * len(text):
+            return codec
+    return ""
 
 
 def _marked(head: bytes) -> Charset | None:
     for mark, name, codec in _BOMS:
         if head.startswith(mark):
             return Charset(name, codec)
-    sample = head[:4096]
-    if len(sample) >= 8 and sample.count(0) > 0.2 * len(sample):
-        even, odd = sample[0::2].count(0), sample[1::2].count(0)
-        if odd > 3 * even:
-            return Charset("utf-16le", "utf-16-le")
-        if even > 3 * odd:
-            return Charset("utf-16be", "utf-16-be")
-    return None
+    codec = utf16(head[:4096])
+    return Charset(codec.replace("16-", "16"), codec) if codec else None
 
 
 def _telling(chunk: bytes, limit: int) -> bytes:
@@ -85,18 +118,7 @@ def _telling(chunk: bytes, limit: int) -> bytes:
     return b"".join(lines)[:limit]
 
 
-# IANA name, codec, and how its letters are judged.
-_SINGLE = (
-    ("windows-1251", "cp1251"),
-    ("koi8-r", "koi8-r"),
-    ("ibm866", "cp866"),
-    ("iso-8859-5", "iso8859-5"),
-    ("windows-1252", "cp1252"),
-    ("windows-1250", "cp1250"),
-    ("windows-1253", "cp1253"),
-    ("macintosh", "mac-roman"),
-    ("ibm850", "cp850"),
-)
+# IANA name, codec, and what its letters must be.
 _MULTI = (
     ("shift_jis", "cp932", r"[\u3040-\u30ff\uff66-\uff9f]"),
     ("euc-jp", "euc-jp", r"[\u3040-\u30ff]"),
@@ -104,16 +126,13 @@ _MULTI = (
     ("big5", "big5", r"[\u4e00-\u9fff]"),
     ("euc-kr", "cp949", r"[\uac00-\ud7a3]"),
 )
-_CYRILLIC = {letter: 33 - i for i, letter in enumerate("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё")}
-_WESTERN = {c: w for w, group in ((30, "äöüßéèàçñóíáúâêîôûëïåøæãõÄÖÜÉ"), (18, "ÀÈÇÑÅØÆÓÁÍÚìòùœ’–—“”„€°£§«»…•"), (8, "²³µ½¼±·®©™‘ŠšŽž")) for c in group}
-_CENTRAL = dict.fromkeys("ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňóřšťúůýžÁČĎÉĚÍŇÓŘŠŤÚŮÝŽőűŐŰăâîșțşţ", 29)
-_GREEK = dict.fromkeys("αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩ", 24)
-_SIGNS = dict.fromkeys("№«»–—€°“”„…\u00a0", 14)
-_ODD_CASE = re.compile(r"[a-zà-ÿа-яё][A-ZÀ-ÞА-ЯЁ]")
+# A letter of such a script within a word of a to z.
+_WITHIN = re.compile(r"(?<=[a-z])[^\x00-\x7f](?=[a-z])")
 _GB_FIRST = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
 _BIG5_FIRST = re.compile(rb"[\xa4-\xc6][\x40-\x7e\xa1-\xfe]")
 
 
+_UTF8_LETTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _MANY_BYTES = frozenset(name for name, _, _ in _MULTI)
 # Noise: so many bytes must be there to tell, and so rarely may two of them be the same.
 _NOISE_FROM, _NOISE = 64, 0.02
@@ -123,8 +142,8 @@ _ODD_SHARE = 0.05  # of characters that no text has
 def _guess(sample: bytes) -> Charset:
     scores = Counter()
     codecs_of = {}
-    for name, codec in _SINGLE:
-        scores[name], codecs_of[name] = _single_score(sample, codec), codec
+    for name, codec in alphabets.CODECS:
+        scores[name], codecs_of[name] = alphabets.score(sample, codec), codec
     for name, codec, letters in _MULTI:
         scores[name], codecs_of[name] = _multi_score(sample, name, codec, letters), codec
     ranked = scores.most_common(2)
@@ -161,28 +180,6 @@ def check(text: str) -> None:
         raise Refusal("binary")
 
 
-def _single_score(sample: bytes, codec: str) -> float:
-    """The mean weight of the letters above 127; odd case within words costs."""
-    text = sample.decode(codec, errors="replace")
-    high = [c for c in text if c > "\x7f"]
-    if not high:
-        return 0.0
-    total = 0.0
-    for c in high:
-        low = c.lower()
-        if codec in ("cp1251", "koi8-r", "cp866", "iso8859-5"):
-            total += _CYRILLIC.get(low, _SIGNS.get(c, -20))
-        elif codec == "cp1250":
-            total += _CENTRAL.get(c, _WESTERN.get(c, -15) - 1)
-        elif codec == "cp1253":
-            total += _GREEK.get(c, _SIGNS.get(c, -20))
-        else:
-            total += _WESTERN.get(c, _SIGNS.get(c, -15))
-    odd = len(_ODD_CASE.findall(text))
-    penalty = 3.0 if codec in ("mac-roman", "cp850", "iso8859-5") else 0.0
-    return total / len(high) - 40 * odd / len(high) - penalty
-
-
 def _multi_score(sample: bytes, name: str, codec: str, letters: str) -> float:
     whole = sample
     for cut in range(4):  # the sample may end inside a character
@@ -194,7 +191,7 @@ def _multi_score(sample: bytes, name: str, codec: str, letters: str) -> float:
     else:
         return -50.0
     high = [c for c in text if c > "\x7f"]
-    if not high:
+    if not high or len(_WITHIN.findall(text)) > 0.1 * len(high):
         return -50.0
     share = len(re.findall(letters, text)) / len(high)
     pairs = max(1, len(high))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from . import dates, missing, numbers
-from .evidence import TRUE, Evidence
+from . import dates, missing, moments, numbers
+from .evidence import ALONE, TRUE, Evidence
 from .notes import Note
 
 INTEGER, NUMBER, TEXT, DATE, DATETIME, BOOLEAN = "integer", "number", "text", "date", "datetime", "boolean"
@@ -26,6 +27,9 @@ _IDENTIFIER_NAME = re.compile(
     r"|konto|kontonummer|gegenkonto|ид|код|инн|кпп|снилс|индекс|артикул|телефон|тел|счет|счёт|номер|№)(?:$|[\s_\-.)])|(?<=[a-z])I[Dd]$|编号|番号|コード",
     re.IGNORECASE,
 )
+# As a spreadsheet shows a number of more than eleven digits.
+_ROUNDED = re.compile(r"\d(?:[.,]\d{1,5})?E\+1\d")
+_BIRTH_NAME = re.compile(r"birth|born|(?:^|[\W_])dob(?:$|[\W_])|geburt|(?:^|[\W_])geb(?:$|[\W_])|naiss|nacim|nascit|nascim|рожд|народж|urodz|naroz|syntym|född|doğum|生年", re.IGNORECASE)
 _YEAR_NAME = re.compile(r"^(?:year|yr|jahr|год|年|fy)$", re.IGNORECASE)
 
 
@@ -99,10 +103,34 @@ def decide(column: Evidence, context: Context) -> Decision:
         _decide_number(column, decision, absent, context)
     elif _mostly(column.date, column.number.cells, column, identifier=False):
         _decide_date(column, decision, absent, context)
+    elif _has_attached(column, decision):
+        pass
     elif column.number.cells and column.number.cells >= 0.5 * (column.number.cells + column.text.cells):
-        decision.note("mixed", count=column.number.cells, total=column.number.cells + column.text.cells + column.date.cells)
+        decision.note("mixed", some=column.number.cells, total=column.number.cells + column.text.cells + column.date.cells)
     _finish(column, decision, absent)
     return decision
+
+
+# A number with a unit, a limit or a mark: "10 m", "<0.5", "12*".
+_ATTACHED = re.compile(
+    r"[<>≤≥~≈±]=?\s*-?\d[\d.,\u00a0 ]*\S{0,6}|-?\d[\d.,\u00a0 ]*(?:[*†‡§]{1,3}|\s?\([a-z]\)|\s[a-z])"
+    r"|-?\d[\d.,\u00a0 ]*\s?(?:k|m|g|t|l|h|s|w|v|a|b|bn|mln|mio|mrd|days?|hours?|hr|mins?|minutes?|secs?|years?|yrs?|in|ft|г|м|л|ч|с|т|тыс|млн|млрд|дн|дней|лет|[kmgt]i?b|kg|mg|lbs?|oz|km|cm|mm|ml|°[cf]|кг|км|см|мм|мл|шт)(?:/\w{1,3})?\.?",
+    re.IGNORECASE,
+)
+
+
+def _has_attached(column: Evidence, decision: Decision) -> bool:
+    """Whether most of a text column's cells are numbers with something attached; said, for no sum can be given."""
+    if decision.identifier or not column.text.examples or not all(map(_ATTACHED.fullmatch, column.text.examples)):
+        return False
+    attached = sum(n for text, n in column.counts.items() if _ATTACHED.fullmatch(text))
+    whole = column.number.cells + column.text.cells + column.date.cells
+    numeric = {t for t in column.counts if numbers.describe(t) is not None}
+    extra = sum(n for t, n in column.counts.items() if t not in numeric and _ATTACHED.fullmatch(t))
+    if column.wide or attached < 2 and extra < 2 or extra + column.number.cells < 0.9 * whole:
+        return False
+    decision.note("attached", some=extra, total=whole, examples=", ".join(f"“{t[:20]}”" for t in column.text.examples[:3]))
+    return True
 
 
 def _na_absent(column: Evidence, decision: Decision) -> set[str]:
@@ -127,7 +155,7 @@ def _mostly(kind: Any, others: int, column: Evidence, identifier: bool) -> bool:
 
 def _decide_boolean(column: Evidence, decision: Decision, absent: set[str]) -> None:
     pair = column.booleans or frozenset()
-    if len({t.casefold() for t in column.counts} & pair) < 2 and pair & {"y", "n", "t", "f", "нет"}:
+    if len(column.said) < 2 and not column.said <= ALONE:
         return
     decision.type = BOOLEAN
     decision.convert = lambda text: text.casefold() in TRUE
@@ -136,7 +164,7 @@ def _decide_boolean(column: Evidence, decision: Decision, absent: set[str]) -> N
 
 def _decide_number(column: Evidence, decision: Decision, absent: set[str], context: Context) -> None:
     facts = column.number_facts
-    if _is_identifier(column, decision):
+    if _is_time(column, decision, absent) or _is_identifier(column, decision):
         return
     if column.compact_dates and _compact_dates(column, decision, absent):
         return
@@ -155,6 +183,18 @@ def _decide_number(column: Evidence, decision: Decision, absent: set[str], conte
     _note_units(column, decision)
     if numbers.ACCOUNTING in facts:
         decision.note("accounting")
+
+
+def _is_time(column: Evidence, decision: Decision, absent: set[str]) -> bool:
+    found = None if decision.identifier else moments.meaning(column)
+    if found is None:
+        return False
+    absent.update(column.soft)
+    absent.update(found.never)
+    decision.type, decision.date_format, decision.convert = DATETIME if found.timed else DATE, found.form, found.convert
+    if found.unit:
+        decision.note("unix_read", unit=found.unit)
+    return True
 
 
 def _whole_facts(marks: numbers.Marks) -> set[str]:
@@ -180,6 +220,11 @@ def _is_identifier(column: Evidence, decision: Decision) -> bool:
         code = "phone"
     elif numbers.DOT_DECIMAL in facts and _VERSION.search(column.name):
         code = "version"
+    elif numbers.SCIENTIFIC in facts and all(map(_ROUNDED.fullmatch, column.number.examples)):
+        if not decision.identifier:
+            decision.note("rounded", example=column.number.examples[0])
+            return False
+        code = "rounded_ids"
     if code:
         decision.note(code)
         decision.identifier = True
@@ -196,7 +241,10 @@ def _compact_dates(column: Evidence, decision: Decision, absent: set[str]) -> bo
 
 
 def _note_units(column: Evidence, decision: Decision) -> None:
-    units = {u: n for u, n in column.units.items() if u}
+    units: Counter[str] = Counter()
+    for spelling, count in column.units.items():
+        if spelling:
+            units[numbers.same_unit(spelling)] += count
     plain = column.units.get("", 0)
     if not units:
         return
@@ -205,7 +253,7 @@ def _note_units(column: Evidence, decision: Decision) -> None:
         shown = ", ".join(f"{u or 'none'}: {n}" for u, n in column.units.most_common(5))
         decision.note("mixed_units", units=shown)
         return
-    decision.unit = next(iter(units))
+    decision.unit = next(spelling for spelling, _ in column.units.most_common() if spelling)
     decision.note("percent") if decision.unit == "%" else decision.note("unit", unit=decision.unit)
 
 
@@ -224,7 +272,11 @@ def _decide_date(column: Evidence, decision: Decision, absent: set[str], context
         decision.note("open_dates")
         return
     decision.day_first = order.day_first
+    if _BIRTH_NAME.search(column.name):
+        order = replace(order, pivot=datetime.now().year % 100 + 1)
     decision.convert = _iso_first(order)
+    if facts.two_digit_order_open():
+        decision.note("short_years", example=column.date.examples[0], reading=decision.convert(column.date.examples[0]).date().isoformat())
     if order.why and context.day_first is not None and not order.why.startswith(("a ", "dots")):
         decision.note("order_from", order=dates.DAY_FIRST if order.day_first else dates.MONTH_FIRST, why=order.why)
     if len(facts.zones) > 1:

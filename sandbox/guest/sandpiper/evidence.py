@@ -23,26 +23,24 @@ _KEEP_WIDE = 10_000
 # the column is not looked at: nothing could make it one.
 _ENOUGH_TEXTS = 200
 
-_BOOLEANS = (
-    frozenset({"true", "false"}),
-    frozenset({"yes", "no"}),
-    frozenset({"y", "n"}),
-    frozenset({"t", "f"}),
-    frozenset({"да", "нет"}),
-    frozenset({"ja", "nein"}),
-    frozenset({"oui", "non"}),
-    frozenset({"是", "否"}),
-    frozenset({"はい", "いいえ"}),
-)
-TRUE = frozenset({"true", "yes", "y", "t", "да", "ja", "oui", "是", "はい"})
+# Yes and no as people and their programs write them; the truth first.
+_YES_NO = (
+    ("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("да", "нет"), ("ja", "nein"), ("oui", "non"), ("是", "否"), ("はい", "いいえ"),
+    ("wahr", "falsch"), ("vrai", "faux"), ("истина", "ложь"), ("verdadero", "falso"), ("verdadeiro", "falso"), ("vero", "falso"), ("waar", "onwaar"), ("prawda", "fałsz"),
+    ("pravda", "nepravda"), ("doğru", "yanlış"), ("sí", "no"), ("si", "no"), ("sì", "no"), ("sim", "não"), ("sim", "nao"), ("ja", "nee"), ("ja", "nej"), ("ja", "nei"), ("kyllä", "ei"),
+    ("jah", "ei"), ("jā", "nē"), ("taip", "ne"), ("tak", "nie"), ("ano", "ne"), ("áno", "nie"), ("igen", "nem"), ("da", "nu"), ("da", "ne"), ("так", "ні"), ("иә", "жоқ"), ("evet", "hayır"),
+    ("ναι", "όχι"), ("نعم", "لا"), ("بله", "خیر"), ("כן", "לא"), ("예", "아니오"), ("예", "아니요"), ("真", "假"), ("có", "không"), ("ya", "tidak"), ("ใช่", "ไม่ใช่"), ("✓", "✗"), ("✔", "✘"), ("☑", "☐"),
+)  # fmt: skip
+_BOOLEANS = tuple(map(frozenset, _YES_NO))
+# These say yes or no even where the other never occurs.
+ALONE = frozenset(word for pair in _YES_NO[:9] for word in pair) - {"y", "n", "t", "f", "нет"}
+TRUE = frozenset(truth for truth, _ in _YES_NO)
 _PADDED = re.compile(r"^[^\S\n]|[^\S\n]$", re.MULTILINE)
 _BLANK = re.compile(r"[^\S\n]")
 _COMPACT = re.compile(r"(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\n)+", re.ASCII)
 # What a number or a date can begin with; the rest is not tried.
 _CANDIDATE = re.compile(
-    r"[\d\-+\u2212\u2013.,($€£¥₽₴₸₹₩₺₪฿₫]|(?:us|eur|gbp|rub|chf|jpy|cny|pln|czk|sek|nok|dkk|uah|kzt|inr|brl|cad|aud|try|r\$|руб|р\.|fr\.|kr"
-    r"|jan|f[eé]b|m[aä]r|apr|avr|ma[yi]|jun|juin|jui|jul|aug|ao[uû]|sep|o[ck]t|nov|d[eé][cz]|ene|gen|abr|ago|dic|mag|giu|lug|set|ott"
-    r"|mon|tue|wed|thu|fri|sat|sun|янв|фев|мар|апр|ма[йя]|июн|июл|авг|сен|окт|ноя|дек)",
+    rf"[\d\-+\u2212\u2013.,(\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u061c٫٬，．＄￥－＋（]|{numbers.CURRENCIES}|{'|'.join(sorted(dates.BEGINNINGS))}",
     re.IGNORECASE,
 )
 
@@ -85,6 +83,7 @@ class Evidence:
     date_facts: dates.Facts = field(default_factory=dates.Facts)
     booleans: frozenset[str] | None = None
     maybe_boolean: bool = True
+    said: set[str] = field(default_factory=set)  # the words of a column that may be yes and no
     compact_dates: bool | None = None
     native: Counter[str] = field(default_factory=Counter)  # cell kinds, where the file has them
 
@@ -208,7 +207,7 @@ class Evidence:
             self.text.cells += count
 
     def _classify_one(self, text: str, count: int) -> None:
-        if len(text) <= 64 and _CANDIDATE.match(text):
+        if len(text) <= numbers.LONGEST and _CANDIDATE.match(text):
             described = numbers.describe(text)
             if described is not None:
                 self._number(text, count, described)
@@ -234,11 +233,11 @@ class Evidence:
             low = text.casefold()
             if low in missing.ALWAYS or (missing.is_na(text) or text in missing.AMONG_VALUES) and low != "нет":
                 continue
-            pair = self.booleans or next((p for p in _BOOLEANS if low in p), None)
-            if pair is None or low not in pair:
-                self.maybe_boolean, self.booleans = False, None
+            self.said.add(low)
+            self.booleans = next((pair for pair in _BOOLEANS if self.said <= pair), None) if len(self.said) <= 2 else None
+            if self.booleans is None:
+                self.maybe_boolean = False
                 return
-            self.booleans = pair
 
     def _count(self, fresh: Counter[str]) -> None:
         if not self.wide:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from . import decide, numbers
+from . import decide, moments, numbers
 from .decide import DATE, DATETIME, INTEGER, NUMBER, Decision
 from .evidence import Evidence
 from .notes import Note
@@ -166,13 +166,23 @@ def remark(column: Evidence, decision: Decision, figures: Figures) -> list[Note]
         say("strays", count=sum(figures.strays.values()), kind=kind, examples=shown)
     if decision.type in (INTEGER, NUMBER) and figures.values:
         _remark_numbers(column, decision, figures, say)
-    if decision.type in (DATE, DATETIME) and figures.low is not None and (figures.low.year < 1900 or figures.high.year > 2100):
-        say("future")
+    if decision.type in (DATE, DATETIME) and figures.low is not None:
+        _remark_dates(decision, figures, say)
     if decision.type == decide.TEXT:
         _remark_texts(column, decision, say)
     if figures.values > 3 and figures.distinct == 1 or decision.type == decide.TEXT and len(column.counts) == 1 and column.cells > 3 and not decision.missing:
         say("constant")
     return notes
+
+
+def _remark_dates(decision: Decision, figures: Figures, say: Any) -> None:
+    low, high = figures.low.year, figures.high.year
+    if low >= 2440 and high <= 2650:
+        say("buddhist_years", first=str(low), last=str(high), western=str(high - 543))
+    elif low < 1900 or high > 2100:
+        say("future")
+    elif "%y" in decision.date_format and high > datetime.now().year + 10:
+        say("future_years", last=str(high))
 
 
 def _remark_texts(column: Evidence, decision: Decision, say: Any) -> None:
@@ -189,15 +199,32 @@ def _remark_texts(column: Evidence, decision: Decision, say: Any) -> None:
         say("case_twins", examples="; ".join(" / ".join(f"“{t[:30]}”" for t in texts[:3]) for texts in twins[:3]))
 
 
+def _remark_sentinel(figures: Figures, values: numpy.ndarray, weights: numpy.ndarray, say: Any) -> bool:
+    """Say of a few cells far beyond all others, such as -999, that they may stand for missing."""
+    for value in (figures.low, figures.high):
+        others = values[values != value]
+        times = int(weights[values == value].sum())
+        if float(value) in _SENTINELS and times > 1 and len(others) > 1 and float(numpy.abs(others).max()) < abs(float(value)) / 2:
+            say("sentinel", value=value, count=times)
+            return True
+    return False
+
+
 def _remark_numbers(column: Evidence, decision: Decision, figures: Figures, say: Any) -> None:
     if decision.type == INTEGER:
         for low, high, unit in _UNIX:
             if low <= figures.low and figures.high <= high and figures.distinct > 2:
                 say("unix_time", unit=unit)
                 return
-    if decision.identifier or figures.values < 12 or figures.distinct < 6:
+    if moments.looks_like_days(column, figures.low, figures.high):
+        say("excel_days", example=f"{figures.low:.15g}", reading=moments.of_days(figures.low))
+        decision.summable = False
+        return
+    if decision.identifier or not figures.sample:
         return
     values, weights = numpy.concatenate(figures.sample), numpy.concatenate(figures.weights)
+    if _remark_sentinel(figures, values, weights, say) or figures.values < 12 or figures.distinct < 6:
+        return
     lower, median, upper = quantiles(values, weights, 0.25, 0.5, 0.75)
     spread = max(upper - lower, abs(median) * 0.05, 1e-12)
     for side, value in (("greatest", figures.high), ("least", figures.low)):

@@ -6,6 +6,7 @@ import io
 import zipfile
 from typing import BinaryIO
 
+from . import charsets
 from .refusal import Refusal
 from .source import Source
 
@@ -103,9 +104,10 @@ def _is_binary(head: bytes) -> bool:
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         return False
     nuls = head.count(0)
-    if nuls > 0.2 * len(head):  # UTF-16 or UTF-32 without a mark: zeros in one place
-        even, odd = head[0::2].count(0), head[1::2].count(0)
-        return not (max(even, odd) > 3 * min(even, odd) and min(even, odd) < 0.05 * len(head))
+    if nuls and charsets.utf16(head):
+        return False
+    if nuls > 0.2 * len(head):
+        return True
     control = sum(head.count(c) for c in (*range(2, 9), 14, 15, *range(16, 26), 127)) + nuls
     return control > 0.02 * len(head) + 2
 

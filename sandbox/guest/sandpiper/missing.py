@@ -12,7 +12,12 @@ ALWAYS = frozenset(
 # No value in a column of numbers or dates; in a column of words they may be words.
 AMONG_VALUES = frozenset(
     {"-", "--", "---", "—", "–", "?", ".", "..", "...", "None", "none", "NONE", "nil", "n.a.", "n/d", "missing", "Missing"}
-    | {"unknown", "Unknown", "нет", "нет данных", "неизвестно", "k.A.", "無", "无", "x", "X", "*"}
+    | {"unknown", "Unknown", "нет", "нет данных", "неизвестно", "k.A.", "k. A.", "keine Angabe", "entfällt", "無", "无", "x", "X", "*"}
+    | {"不明", "該当なし", "なし", "未定", "暂无", "不详", "없음", "해당없음", "brak", "yok", "s/d", "sin dato", "sin datos", "s.d.", "n. d.", "N.D.", "nd", "n.c."}
+    | {"inconnu", "non disponible", "não disponível", "non rilevato", "ei tietoa", "saknas", "onbekend", "nedostupné", "OVR", "UND", "ERR"}
+    # Stata's missing values, and an accounting dash with its currency.
+    | {f".{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"}
+    | {form.format(sign) for sign in "$€£¥₽₹₺₩₪" for form in ("{} -", "{}-", "{} –", "- {}", "-{}", "{}\u00a0-", "-\u00a0{}")}
     # What a division by zero leaves: no figure that could be added to others.
     | {"inf", "-inf", "Inf", "-Inf", "+inf", "Infinity", "-Infinity", "+Infinity", "infinity", "∞", "-∞", "+∞"}
 )

@@ -24,16 +24,29 @@ EXPONENT_ID, LEADING_ZERO, LONG_DIGITS, PLUS = "exponent-id", "leading-zero", "l
 EXACT_DIGITS = 15
 
 _SPACES = " \u00a0\u2007\u2009\u202f"
-_CURRENCIES = (
-    r"US\$|R\$|[$€£¥₽₴₸₹₩₺₪฿₫]|USD|EUR|GBP|RUB|CHF|JPY|CNY|PLN|CZK|SEK|NOK|DKK|UAH|KZT|INR|BRL|CAD|AUD|TRY"
-    r"|руб\.?|р\.|тг\.?|грн\.?|kr\.?|zł|Kč|Fr\.|元|円|원"
+# Spellings of one currency stand in one group, so that "€ 5" and "5 EUR" are no mixture.
+_SAME_MONEY = (
+    ("€", "EUR"), ("£", "GBP"), ("¥", "円", "JPY"), ("元", "CNY", "RMB"), ("₽", "RUB", "руб.", "руб", "р."), ("₴", "UAH", "грн.", "грн"), ("₸", "KZT", "тг.", "тг"),
+    ("₹", "INR", "Rs.", "Rs"), ("₺", "TRY", "TL"), ("₩", "KRW", "원"), ("₪", "ILS"), ("zł", "PLN"), ("Kč", "CZK"), ("Ft", "HUF"), ("lei", "RON"), ("лв.", "лв", "BGN"),
+    ("R$", "BRL"), ("US$", "USD"), ("฿", "THB"), ("₫", "VND"), ("₱", "PHP"), ("₦", "NGN"), ("Rp.", "Rp", "IDR"), ("RM", "MYR"), ("Fr.", "CHF"),
+)  # fmt: skip
+_OTHER_MONEY = ("$", "kr.", "kr", "A$", "C$", "NZ$", "HK$", "NT$", "S$", "SEK", "NOK", "DKK", "CAD", "AUD", "NZD", "HKD", "SGD", "MXN", "ZAR", "AED", "SAR", "EGP", "ARS", "CLP", "COP")
+_MONEY = {spelling.casefold(): group[0] for group in _SAME_MONEY for spelling in group}
+_SPELLINGS = sorted([*(s for group in _SAME_MONEY for s in group), *_OTHER_MONEY], key=len, reverse=True)
+CURRENCIES = "|".join(map(re.escape, _SPELLINGS))
+# Units of measure that are not mistaken for a letter of a code: "12 A" is a flat.
+_MEASURES = (
+    r"kg|mg|lbs?|oz|km|cm|mm|mi|ml|kWh|MWh|kW|MW|GHz|MHz|kHz|Hz|°C|°F|[KMGT]i?B|min|hrs|sec|ms|pcs|кг|мг|км|см|мм|мл|шт\.?|мин|сек|тыс\.|млн|кВт·ч"
 )
 _SHAPE = re.compile(
-    rf"(?P<open>\()?\s*(?P<sign>[-+\u2212\u2013])?\s*(?P<cur1>{_CURRENCIES})?[{_SPACES}]*(?P<sign2>[-+\u2212])?"
-    rf"(?P<body>\d[\d.,'’_{_SPACES}]*|[.,]\d+)(?P<exp>[eE][-+]?\d{{1,3}})?"
-    rf"[{_SPACES}]*(?P<cur2>{_CURRENCIES})?[{_SPACES}]*(?P<percent>%|٪|％)?(?P<minus>-)?\s*(?P<close>\))?",
+    rf"(?:(?P<cur0>{CURRENCIES})[{_SPACES}]*(?=\())?(?P<open>\()?\s*(?P<sign>[-+\u2212\u2013])?\s*(?P<cur1>{CURRENCIES})?[{_SPACES}]*(?P<sign2>[-+\u2212])?"
+    rf"(?P<body>\d[\d.,'’_{_SPACES}]*|[.,]\d+)(?P<dash>(?<=[.,])[-–—]{{1,2}})?(?P<exp>[eEdD][-+]?\d{{1,3}})?"
+    rf"[{_SPACES}]*(?P<cur2>{CURRENCIES})?[{_SPACES}]*(?P<percent>%|٪|％)?(?P<measure>{_MEASURES})?(?P<minus>-)?\s*(?P<close>\))?",
     re.IGNORECASE,
 )
+# Marks of other scripts, and those without width that set the direction of writing.
+_NATIVE = str.maketrans("٫٬，．＄￥－＋（）", ".,,.$¥-+()") | dict.fromkeys(map(ord, "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff\u061c"))
+LONGEST = 64  # characters beyond which nothing is a number
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}"),
     ".": re.compile(r"\d{1,3}(?:\.\d{3})+"),
@@ -82,17 +95,24 @@ class Described:
 
 def describe(text: str) -> Described | None:
     """Say what ``text`` would be as a number; None when it is none."""
-    match = _SHAPE.fullmatch(text)
+    match = _match(text)
     if match is None or bool(match["open"]) != bool(match["close"]):
         return None
     body = match["body"].translate(_ALIKE).rstrip(" ")
+    if match["dash"]:
+        body += "00"  # 99,- is 99,00
+    if match["exp"] and match["exp"][0] in "dD" and not ("." in body and match["exp"][1] in "-+"):
+        return None  # 1.5D+03 is Fortran's, 12D3 a code
     facts = _body_facts(body, match["exp"])
     if facts is None:
         return None
     signs = [s for s in (match["sign"], match["sign2"], match["minus"]) if s]
-    if len(signs) > 1 or (signs and match["open"]) or (match["cur1"] and match["cur2"]):
+    money = [c for c in (match["cur0"], match["cur1"], match["cur2"]) if c]
+    if len(signs) > 1 or (signs and match["open"]) or len(money) > 1:
         return None
-    unit = match["cur1"] or match["cur2"] or ("%" if match["percent"] else "")
+    unit = money[0] if money else "%" if match["percent"] else match["measure"] or ""
+    if match["measure"] and (money or match["percent"] or match["exp"]):
+        return None
     if match["open"]:
         facts.append(ACCOUNTING)
     if match["minus"]:
@@ -100,6 +120,17 @@ def describe(text: str) -> Described | None:
     if match["sign"] == "+":
         facts.append(PLUS)
     return Described(tuple(facts), unit)
+
+
+def _match(text: str) -> re.Match[str] | None:
+    if len(text) > LONGEST:
+        return None
+    return _SHAPE.fullmatch(text if text.isascii() else text.translate(_NATIVE))
+
+
+def same_unit(unit: str) -> str:
+    """One name for all spellings of a unit."""
+    return _MONEY.get(unit.casefold(), unit)
 
 
 def _body_facts(body: str, exponent: str | None) -> list[str] | None:
@@ -199,14 +230,14 @@ def converter(marks: Marks) -> Callable[[str], float | int]:
     comma = marks.decimal == ","
 
     def convert(text: str) -> float | int:
-        match = _SHAPE.fullmatch(text)
+        match = _match(text)
         if match is None:
             raise ValueError("not a number")
         body = match["body"].translate(drop)
         if comma:
             body = body.replace(",", ".")
         if match["exp"]:
-            value: float | int = float(body + match["exp"])
+            value: float | int = float(body + match["exp"].lower().replace("d", "e"))
         else:
             value = float(body) if "." in body else int(body)
         negative = match["open"] or match["minus"] or (match["sign"] or match["sign2"] or "+") != "+"
