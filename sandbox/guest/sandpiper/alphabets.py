@@ -13,7 +13,7 @@ _SIGNS = dict.fromkeys("№«»–—€°“”„’‘…•·£§\u00a0", 18
 
 # What each language writes beyond a to z; the number is how readily it is believed.
 _WESTERN = {
-    "German": ("äöüß", 30), "French": ("éèàçêâîôûëïùœæ", 30), "Spanish": ("ñóíáúéü¿¡ºª", 30), "Portuguese": ("ãçõéáíóúâêôà", 30), "Italian": ("àèéìòù", 30),
+    "German": ("äöüß", 30), "French": ("éèàçê", 30), "French, rarer": ("éèàçêâîôûëïùœæ", 27), "Spanish": ("ñóíáúéü¿¡ºª", 30), "Portuguese": ("ãçõéáíóúâêôà", 30), "Italian": ("àèéìòù", 30),
     "Swedish": ("åäöé", 30), "Danish": ("æøåé", 30), "Dutch": ("ëéïóè", 29), "Catalan": ("àçèéíòóúï", 29), "Icelandic": ("ðþæöáéíóúý", 24),
 }  # fmt: skip
 _CENTRAL = {
@@ -60,6 +60,8 @@ def score(sample: bytes, codec: str) -> float:
     if codec in _LATIN:
         languages, prior, union = _LATIN[codec]
         total = _of_languages(high, languages, union)
+        if codec != "cp1252":  # a letter or two prove little against what is usual
+            prior += 4 / len(set(high))
         words = _WORD.findall(text)
         # Hardly a word has more letters with marks than without.
         odd = sum(len(w) for w in words if sum(c > "\x7f" for c in w) > 0.6 * len(w))

@@ -189,8 +189,8 @@ def _is_time(column: Evidence, decision: Decision, absent: set[str]) -> bool:
     found = None if decision.identifier else moments.meaning(column)
     if found is None:
         return False
+    column.soft.update({zero: column.counts[zero] for zero in found.never})
     absent.update(column.soft)
-    absent.update(found.never)
     decision.type, decision.date_format, decision.convert = DATETIME if found.timed else DATE, found.form, found.convert
     if found.unit:
         decision.note("unix_read", unit=found.unit)

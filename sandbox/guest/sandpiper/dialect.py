@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from .layout import kind
 
 CANDIDATES = "\t;|,^~\x01\x1f\x1e¦§!:#*/ "
+STAND_IN = "\x1f"
 _COMMON = "\t;|,"
 _LINES = 120
-# Characters of one cell; the csv module's own limit is an eighth of it.
-FIELD_LIMIT = 1 << 20
+# Characters of one cell; the csv module's own limit is far below.
+FIELD_LIMIT = 1 << 24
 _REMARKS = 12  # lines below a table
 _TYPED = 40  # rows whose cells are looked at
 
@@ -29,6 +30,8 @@ class Dialect:
     skip: int = 0  # lines before the first that belong to no table
     quoting: bool = True
     escape: str = ""
+    several: str = ""  # a mark of several characters, for which the delimiter stands
+    lead: str = ""  # what stands before the first line's cells: a sign of comment
 
 
 def decide(text: str, complete: bool) -> Dialect | None:
@@ -44,6 +47,15 @@ def decide(text: str, complete: bool) -> Dialect | None:
     if told:
         width = max((len(row) for row in _rows(lines[1:], told[1], '"')), default=1)
         return Dialect(told[1], width=width, skip=1)
+    head = max((i for i, line in enumerate(lines[:400]) if line.startswith("***End_of_Header***")), default=-1) + 1
+    if head:  # LabVIEW's measurements
+        found = _best(lines[head : head + _LINES])
+        return None if found is None else replace(found, skip=head)
+    several = _several(lines[:_LINES])
+    if several:
+        found = _best([line.replace(several, STAND_IN) for line in lines[:_LINES]])
+        if found is not None and found.delimiter == STAND_IN:
+            return replace(found, several=several)
     comments = 0
     while comments < len(lines) and lines[comments].startswith(("#", "%%", "//")) and comments < 200:
         comments += 1
@@ -52,6 +64,8 @@ def decide(text: str, complete: bool) -> Dialect | None:
         found = _best(lines[comments : comments + _LINES])
         if found and with_header and found.delimiter == with_header.delimiter and _same_width(lines[comments - 1], found):
             comments -= 1
+        elif found and found.delimiter and (lead := _lead(lines[comments - 1], found)):
+            return replace(found, skip=comments - 1, lead=lead)
         lines = lines[comments:]
     else:
         comments = 0
@@ -59,8 +73,31 @@ def decide(text: str, complete: bool) -> Dialect | None:
     return None if best is None else Dialect(best.delimiter, best.quote, best.width, comments, best.quoting, best.escape)
 
 
+def _several(lines: list[str]) -> str:
+    """A mark of two to four signs that stands as often in each line, such as :: or |~|; "" when there is none."""
+    filled = [line for line in lines if line.strip()]
+    if len(filled) < 3:
+        return ""
+    for mark in sorted(set(re.findall(r"[^\w\s\"'.\-+()\[\]{}<>]{2,4}", filled[0])), key=len, reverse=True):
+        count = filled[0].count(mark)
+        if set(mark) <= set(_COMMON) and len(set(mark)) == 1:
+            continue  # empty cells
+        if all(line.count(mark) == count for line in filled):
+            return mark
+    return ""
+
+
 def _same_width(line: str, dialect: Dialect) -> bool:
     return len(next(iter(_rows([line], dialect.delimiter, dialect.quote)), [])) == dialect.width
+
+
+def _lead(line: str, dialect: Dialect) -> str:
+    """The sign of comment before a row of names, as numpy writes it; "" where the line has none."""
+    match = re.match(r"(?:#|%%|//)+[ \t]*", line)
+    if match is None or not _same_width(line[match.end() :], dialect):
+        return ""
+    cells = next(iter(_rows([line[match.end() :]], dialect.delimiter, dialect.quote)))
+    return match[0] if all(kind(cell) == "text" for cell in cells) and dialect.width > 1 else ""
 
 
 def _rows(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
@@ -74,20 +111,56 @@ def _rows(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
 def _best(lines: list[str]) -> Dialect | None:
     ranked: list[tuple[float, int, Dialect]] = []
     sample = "\n".join(lines)
-    for order, delimiter in enumerate(CANDIDATES):
+    certain = _between_quotes(lines)
+    for order, delimiter in enumerate(certain or CANDIDATES):
         if delimiter not in sample:
             continue
         single = f"'{delimiter}" in sample and (f"{delimiter}'" in sample or "\n'" in sample)
         for quote in ('"', "'") if single else ('"',):
-            scored = _score(_rows(lines, delimiter, quote), delimiter, quote)
+            rows = _rows(lines, delimiter, quote)
+            scored = _score(rows, delimiter, quote, certain=bool(certain)) or _score(_first_block(lines, delimiter, quote, rows), delimiter, quote)
             if scored is not None:
                 ranked.append((scored[0], -order, scored[1]))
     if ranked:
         return max(ranked, key=lambda r: r[:2])[2]
-    return _single(lines)
+    return _ragged(lines) or _single(lines)
 
 
-def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Dialect] | None:
+def _between_quotes(lines: list[str]) -> str:
+    """The mark that stands between quoted cells in almost all lines; "" when none does."""
+    filled = [line for line in lines[:_LINES] if line.strip()]
+    for delimiter in _COMMON:
+        if len(filled) >= 2 and sum(f'"{delimiter}"' in line for line in filled) >= 0.9 * len(filled):
+            return delimiter
+    return ""
+
+
+def _first_block(lines: list[str], delimiter: str, quote: str, rows: list[list[str]]) -> list[list[str]]:
+    """The rows above the second blank line or the last one, where another table stands below; else none."""
+    blank = [i for i, line in enumerate(lines) if not line.strip(" \t\r" + delimiter) and 3 < i < len(lines) - 3]
+    if not blank or len(rows) < 6:
+        return []
+    for place in blank:
+        above, below = _rows(lines[:place], delimiter, quote), _rows(lines[place:], delimiter, quote)
+        widths = {len(row) for row in below if len(row) > 1}
+        if len(above) >= 3 and len(below) >= 3 and len(widths) == 1 and all(len(row) > 1 for row in below[1:]):
+            return above
+    return []
+
+
+def _ragged(lines: list[str]) -> Dialect | None:
+    """A few rows of very different lengths under a header of short names."""
+    filled = [line for line in lines if line.strip()]
+    for delimiter in _COMMON:
+        rows = _rows(filled, delimiter, '"')
+        if len(rows) < 3 or len(rows[0]) < 3 or any(len(row) < 2 or abs(len(row) - len(rows[0])) > 1 for row in rows) or _prose(rows):
+            continue
+        if all(kind(cell) == "text" and len(cell) <= 30 for cell in rows[0]) and any(kind(cell) == "number" for row in rows[1:] for cell in row):
+            return Dialect(delimiter, width=len(rows[0]))
+    return None
+
+
+def _score(rows: list[list[str]], delimiter: str, quote: str, *, certain: bool = False) -> tuple[float, Dialect] | None:
     if not rows:
         return None
     widths = Counter(len(row) for row in rows)
@@ -109,15 +182,15 @@ def _score(rows: list[list[str]], delimiter: str, quote: str) -> tuple[float, Di
     long = sum(1 for cell in cells if len(cell) > 120) / len(cells)
     score = steady * steady * (1.0 + typed) - 0.8 * rivals - long + min(width, 10) * 0.01
     score -= 0.6 if delimiter not in _COMMON else 0.0
-    if delimiter in ",:!" and typed < 0.1 and (steady < 0.9 or _prose(body)):
+    if not certain and delimiter in ",:!" and typed < 0.1 and (steady < 0.9 or _prose(body)):
         return None
     return score, Dialect(delimiter, quote, width)
 
 
 def _without_remarks(body: list[list[str]], width: int) -> list[list[str]]:
-    """Without the lines of one cell below the last whole row, which are no rows."""
+    """Without the lines of few cells below the last whole row, which are no rows."""
     end = len(body)
-    while end > 0 and len(body[end - 1]) == 1 < width and len(body) - end < _REMARKS:
+    while end > 0 and len(body[end - 1]) <= max(1, width // 3) < width and len(body) - end < _REMARKS:
         end -= 1
     return body[:end] if end > 1 and len(body[end - 1]) == width else body
 

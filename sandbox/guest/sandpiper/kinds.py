@@ -44,6 +44,18 @@ _OTHERS = (
     (b"ORC", "ORC", "CSV"),
     (b"\x89HDF\r\n\x1a\n", "HDF5", "CSV"),
     (b"ARROW1", "Arrow", "CSV"),
+    (b"MATLAB 5.0 MAT-file", "MATLAB", "CSV (writetable)"),
+    (b"$FL2", "SPSS", "CSV"),
+    (b"$FL3", "SPSS", "CSV"),
+    (b"<stata_dta>", "Stata", "CSV (export delimited)"),
+    (b"RDX2\n", "R data", "CSV (write.csv)"),
+    (b"RDX3\n", "R data", "CSV (write.csv)"),
+    (b"X\n\x00\x00\x00", "R data", "CSV (write.csv)"),
+    (b"\x00" * 12 + b"\xc2\xea\x81\x60", "SAS", "CSV (PROC EXPORT)"),
+    (b"\x93NUMPY", "NumPy", "CSV (numpy.savetxt)"),
+    (b"FEA1", "Feather", "CSV"),
+    (b"\x00\x01\x00\x00Standard Jet DB", "Access", "CSV, one file a table"),
+    (b"\x00\x01\x00\x00Standard ACE DB", "Access", "CSV, one file a table"),
 )
 _MEDIA = ((b"ID3", "an audio file"), (b"OggS", "an audio file"), (b"fLaC", "an audio file"), (b"\x1aE\xdf\xa3", "a video file"))
 
@@ -93,10 +105,33 @@ def _refuse_known(head: bytes) -> None:
     for signature, name, instead in _OTHERS:
         if head.startswith(signature):
             raise Refusal("unreadable", kind=name, instead=instead)
+    if head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05" and (head[1:2] < b"\x04" or head[2:3] == b"\x95"):
+        raise Refusal("unreadable", kind="Python pickle", instead="CSV (it can hold code, so it is never opened)")
+    if _is_dbase(head):
+        raise Refusal("unreadable", kind="dBASE (DBF)", instead="CSV")
     if head[257:262] == b"ustar":
         raise Refusal("unreadable", kind="tar", instead="zip")
     if head.lstrip()[:512].lower().startswith((b"<svg", b"<?xml")) and b"<svg" in head.lower():
         raise Refusal("picture", kind="SVG")
+
+
+def _is_dbase(head: bytes) -> bool:
+    """A version, a date, and a header of fields that ends with a mark."""
+    if len(head) < 65 or head[0] not in (0x02, 0x03, 0x30, 0x31, 0x43, 0x83, 0x8B, 0xF5) or not (1 <= head[2] <= 12 and 1 <= head[3] <= 31):
+        return False
+    size = int.from_bytes(head[8:10], "little")
+    return size > 64 and head[43:44] in b"CNDLFMBIT@Y+OGPQVWX" and (size > len(head) or b"\r" in head[size - 265 if size > 265 else 0 : size + 1])
+
+
+def refuse_text(text: str) -> None:
+    """Refuse what is text but stands in place of the file that was meant."""
+    start = text[:300].lstrip("\ufeff \t\r\n")
+    if start.startswith("version https://git-lfs.github.com/spec/"):
+        raise Refusal("pointer")
+    if start.startswith("-----BEGIN PGP MESSAGE-----"):
+        raise Refusal("encrypted", kind="PGP")
+    if start.startswith(("$ANSIBLE_VAULT;", "age-encryption.org/v1", "-----BEGIN AGE ENCRYPTED FILE-----")):
+        raise Refusal("encrypted", kind="Ansible Vault" if start[0] == "$" else "age")
 
 
 def _is_binary(head: bytes) -> bool:
@@ -145,6 +180,8 @@ def _in_zip(f: BinaryIO) -> str:
             if b"spreadsheet" in media:
                 return ODS
             raise Refusal("unreadable", kind="OpenDocument", instead="DOCX or ODS")
+        if any(n.startswith("Index/") and n.endswith(".iwa") for n in names) or "Index.zip" in names:
+            raise Refusal("unreadable", kind="Apple Numbers", instead="XLSX or CSV (File, Export To)")
     return ZIP
 
 

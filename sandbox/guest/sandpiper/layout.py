@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from . import dates, numbers
+from . import dates, missing, numbers
 from .notes import Note
 from .words import clean
 
@@ -56,6 +56,9 @@ def find(head: Sequence[Row], width: int | None = None) -> Layout:
     if _is_settings(head, start, body, width):
         start, skipped, body = start + 1, skipped + 1, body[1:]
         layout.first = start
+    named = _with_row_names(head, start, width)
+    if named is not None:
+        head = [*head[:start], named, *head[start + 1 :]]
     if _is_header(head[start], body, width):
         rows, skipped = _header_rows(head, filled, start, width, skipped)
         layout.first = start + (len(rows) if rows[0] is head[start] else 1)
@@ -65,6 +68,7 @@ def find(head: Sequence[Row], width: int | None = None) -> Layout:
     if rows:
         _take_header(layout, rows)
         _take_units(layout, head, filled)
+        _take_labels(layout, head, rows)
     else:
         layout.names = [f"column_{i + 1}" for i in range(width)]
         layout.notes.append(Note("no_header"))
@@ -137,6 +141,53 @@ def _is_header(row: Row, body: Sequence[Row], width: int) -> bool:
     return len(texts) == len(set(texts)) and "number" not in kinds and "date" not in kinds and bool(texts)
 
 
+def _with_row_names(head: Sequence[Row], start: int, width: int) -> Row | None:
+    """The header with a blank in front, where R has written rows' names without a name for them."""
+    below = [row for row in head[start + 1 :] if any(row)]
+    if len(head[start]) != width - 1 or len(below) < 2 or any(len(row) != width for row in below):
+        return None
+    first = [row[0].strip() for row in below]
+    counted = all(cell.isdecimal() for cell in first) and [int(cell) for cell in first] in (list(range(1, len(first) + 1)), list(range(len(first))))
+    worded = len(set(first)) == len(first) and all(kind(cell) == "text" for cell in first) and len(first) >= 3
+    return ["", *head[start]] if counted or worded else None
+
+
+def _take_labels(layout: Layout, head: Sequence[Row], rows: Sequence[Row]) -> None:
+    """Skip rows of words under the header where all below are numbers or dates: surveys' questions, a second row of names."""
+    first, count = layout.first, 0
+    for count in (3, 2, 1, 0):
+        below = [row for row in head[first + count : first + 40] if any(cell.strip() for cell in row)]
+        if len(below) >= 2 and all(_is_labels(row, below, layout.width) for row in head[first : first + count]):
+            break
+    if not count:
+        return
+    names = [cell.strip() for cell in rows[-1] if cell.strip()]
+    if count == 1 and len(rows) == 1 and len(set(names)) < len(names):
+        layout.notes = [note for note in layout.notes if note.code not in ("duplicate_names", "unnamed")]
+        _take_header(layout, [rows[0], head[layout.first]])
+        layout.header_row += 1
+    else:
+        layout.notes.append(Note("label_rows", args={"count": count}))
+    layout.first += count
+
+
+def _is_labels(row: Row, below: Sequence[Row], width: int) -> bool:
+    typed = worded = 0
+    for j in range(min(width, len(row))):
+        values = [kind(r[j]) for r in below if j < len(r) and r[j].strip() and r[j].strip() not in missing.SPECIAL | missing.ALWAYS]
+        if len(values) < 2 or sum(v in ("number", "date") for v in values) < 0.9 * len(values):
+            continue
+        typed += 1
+        cell = row[j].strip()
+        if not cell:
+            continue
+        if kind(cell) != "text" or cell in missing.SPECIAL or cell in missing.ALWAYS or sum(map(str.isalpha, cell)) < 2 or _UNIT.fullmatch(cell):
+            return False
+        worded += 1
+    whole = all(j < len(row) and row[j].strip() for j in range(1, width)) and "!!" in "".join(row)
+    return worded >= max(2, 0.6 * typed) or (worded == typed == 1 and whole)
+
+
 def _is_settings(head: Sequence[Row], start: int, body: Sequence[Row], width: int) -> bool:
     """Whether the first full row tells of the export itself and the names stand below it, as DATEV has it."""
     if start + 1 >= len(head) or len(body) < 3 or _is_header(head[start], body, width):
@@ -161,6 +212,8 @@ def _header_rows(
 
 
 def _completes(upper: Row, lower: Row, width: int) -> bool:
+    # A cell merged downwards stands in both rows.
+    lower = ["" if j < len(upper) and cell == upper[j] else cell for j, cell in enumerate(lower)]
     blank_above = [j for j in range(width) if j >= len(upper) or not upper[j].strip()]
     if not blank_above or any(kind(c) not in ("", "text") and not _YEAR.fullmatch(c.strip()) for c in lower):
         return False
@@ -185,7 +238,7 @@ def _take_header(layout: Layout, rows: Sequence[Row]) -> None:
             if depth < len(rows) - 1:
                 group = cell or group
                 cell = group
-            if cell:
+            if cell and cell != names[j]:
                 names[j] = f"{names[j]} {cell}" if names[j] else cell
     if len(rows) > 1:
         layout.notes.append(Note("header_rows", args={"count": len(rows)}))

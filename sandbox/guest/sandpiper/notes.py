@@ -6,6 +6,7 @@ profile.json, the prompt (where values may have to stay out) and the report.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "no_header": ("there is no header row; columns are named by position", "строки заголовка нет; столбцы названы по номеру"),
     "header_rows": ("the header spans {count} rows, joined into one", "заголовок занимает строк: {count}; они соединены"),
     "units_row": ("a row of units under the header is not data: {units}", "строка единиц под заголовком не считается данными: {units}"),
+    "label_rows": ("{count} row(s) of labels under the header are not data", "строк подписей под заголовком: {count}; они не считаются данными"),
     "footer": ("{count} line(s) below the data are left out", "под данными пропущено строк: {count}"),
     "totals": ("{count} total row(s) are left out of the data, so that nothing is counted twice", "итоговые строки ({count}) не входят в данные, чтобы ничего не считать дважды"),
     "ragged_short": ("{count} row(s) have fewer cells than the header (first: row {row}); the rest is taken as missing", "строк короче заголовка: {count} (первая — {row}); недостающее считается пропуском"),
@@ -57,6 +59,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "formulas_unvalued": ("{count} formula(s) have no stored value and count as missing: open and save the workbook in Excel", "формул без сохранённого значения: {count}; они считаются пропусками: откройте и сохраните книгу в Excel"),
     "hidden_rows": ("{count} row(s) are hidden (a filter?) and counted all the same", "скрытых строк (фильтр?): {count}; они учтены"),
     "hidden_columns": ("{count} column(s) are hidden and read all the same", "скрытых столбцов: {count}; они прочитаны"),
+    "sql_broken": ("the dump ends within a row or a table: it was cut off, and what is missing is not counted", "дамп обрывается внутри строки или таблицы; недостающее не учтено"),
     "bad_lines": ("{count} line(s) are not valid {kind} (first: line {row}) and are left out", "строк, которые не {kind}: {count} (первая — {row}); они пропущены"),
     "late_keys": ("keys that first occur after line {row} were not read", "ключи, впервые встретившиеся после строки {row}, не прочитаны"),
     "nested": ("nested lists are kept as JSON text in {columns}", "вложенные списки оставлены текстом JSON: {columns}"),
@@ -69,8 +72,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "log_other": ("{count} line(s) do not have that form (first: line {row}) and are left out", "строк другого вида: {count} (первая — {row}); они пропущены"),
     "log_continued": ("{count} continuation line(s) are joined to the line before them", "строк-продолжений: {count}; они присоединены к предыдущей"),
     "log_year": ("times have no year; {years} is taken, so that none is in the future", "время без года; принят {years}, чтобы ничего не было в будущем"),
-    "document": ("{pages} page(s), {words} words of text, {count} table(s)", "страниц: {pages}, слов: {words}, таблиц: {count}"),
-    "prose": ("plain text, not a table: {words} words in {count} line(s)", "обычный текст, не таблица: слов {words}, строк {count}"),
+    "document": ("{pages} page(s), {words} word(s) of text, {count} table(s)", "страниц: {pages}, слов: {words}, таблиц: {count}"),
+    "prose": ("plain text, not a table: {words} word(s) in {count} line(s)", "обычный текст, не таблица: слов {words}, строк {count}"),
     # Columns.
     "empty": ("is empty", "пуст"),
     "constant": ("has the same value in every row", "содержит одно и то же значение во всех строках"),
@@ -149,11 +152,15 @@ def render(note: Note, language: str = "en", *, values: bool = True) -> str:
             value = _WORDS_RU.get(value, value)
         args[key] = value
     if language != "ru":
-        template = _plural(template, note.args.get("count"))
+        template = _plural(_NUMBERED.sub(lambda m: f"{{{m[1]}}}{m[2]}{'' if note.args.get(m[1]) == 1 else 's'}", template), note.args.get("count"))
     text = template.format(**args)
     if not note.column:
         return text
     return f"{'столбец' if language == 'ru' else 'column'} {quoted(note.column)}: {text}"
+
+
+# A noun and the number before it: "{pages} page(s)".
+_NUMBERED = re.compile(r"\{(\w+)\}([^{}()]*)\(s\)")
 
 
 def _plural(template: str, count: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy
 
@@ -45,7 +46,7 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> li
     csv.field_size_limit(dialect.FIELD_LIMIT)
     notes: list[Note] = []
     if not _quotes_close(source, charset, form):
-        form = dialect.Dialect(form.delimiter, form.quote, form.width, form.skip, quoting=False)
+        form = replace(form, quoting=False)
         notes.append(Note("stray_quotes"))
     small = 0 <= source.size <= _KEEP_BYTES
     kind = "tsv" if form.delimiter == "\t" else "csv"
@@ -61,7 +62,7 @@ def read(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> li
         body = opened
     else:
         body = grid.open_grid(lambda: _rows(source, charset, form), form.width)
-    table = Table(kind=kind, encoding=charset.name, delimiter=form.delimiter, body=body)
+    table = Table(kind=kind, encoding=charset.name, delimiter=form.several or form.delimiter, body=body)
     if body.layout.header_row:
         table.header_row = body.layout.header_row + form.skip
     if form.skip and form.delimiter:
@@ -78,6 +79,8 @@ def _open_kept(source: Source, charset: charsets.Charset, form: dialect.Dialect,
     if "\0" in text:
         notes.append(Note("nul_bytes", args={"count": text.count("\0")}))
         text = text.replace("\0", "")
+    if form.several:
+        text = text.replace(form.several, form.delimiter)
     if "\ufffd" in text:
         notes.append(Note("bad_bytes", args={"count": text.count("\ufffd"), "encoding": charset.name}))
     flat = _rectangle(text, form)
@@ -100,7 +103,7 @@ def _rectangle(text: str, form: dialect.Dialect) -> Flat | None:
     That is what most programs write, and splitting it whole takes half the time.
     """
     mark = form.delimiter
-    if form.skip or not mark or form.quote in text or f"{mark} " in text:
+    if form.skip or form.lead or not mark or form.quote in text or f"{mark} " in text:
         return None
     text = text.replace("\r\n", "\n").removesuffix("\n")
     if "\r" in text or "\n\n" in text:
@@ -121,7 +124,7 @@ def _width(text: str, mark: str) -> int:
 
 def _kept(text: str, form: dialect.Dialect) -> list[list[str]]:
     """All rows of a text, parsed in one go."""
-    if form.skip or not form.delimiter:
+    if form.skip or form.lead or not form.delimiter:
         return list(_rows(from_bytes("", text.encode("utf-8")), charsets.UTF8, form))
     return list(_reader(io.StringIO(text, newline=""), form))
 
@@ -135,11 +138,13 @@ def _rows(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> I
     with text_lines(source, charset) as f:
         for _ in range(form.skip):
             f.readline()
+        if form.lead:
+            f.read(len(form.lead))
         if not form.delimiter:
             for line in f:
                 yield [line.strip()]
             return
-        yield from _reader(f, form)
+        yield from _reader((line.replace(form.several, form.delimiter) for line in f) if form.several else f, form)
 
 
 def _quotes_close(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> bool:

@@ -184,16 +184,51 @@ def fixed_width(text: str, complete: bool) -> list[str] | None:
     lines = [line.expandtabs() for line in text.splitlines() if line.strip() and not re.fullmatch(r"[\s\-=+|_]+", line)]
     if not complete:
         lines = lines[:-1]
-    if len(lines) < 3:
+    if len(lines) < 2:
         return None
-    return lines if len(_columns(lines[:200])) == min(len(lines), 200) else None
+    return lines if len(_aligned(lines[:200])) == min(len(lines), 200) else None
+
+
+def _aligned(lines: list[str]) -> list[list[str]]:
+    """Aligned lines as rows; empty when they are no table."""
+    matrix = [line.split() for line in lines]
+    if len(matrix[0]) > 1 and all(len(row) == len(matrix[0]) and all(cell_kind(cell) == "number" for cell in row) for row in matrix):
+        return matrix  # a matrix, as Matlab saves it
+    if len(lines) < 3:
+        return []
+    gaps, stripes = _columns(lines), _striped(lines)
+    return stripes if stripes and (not gaps or len(stripes[0]) > len(gaps[0])) else gaps
+
+
+def _striped(lines: list[str]) -> list[list[str]]:
+    """Rows cut where every line is blank and the header begins a new name; empty when that is no table."""
+    sample = lines[:200]
+    width = max(map(len, sample))
+    taken = [False] * (width + 1)
+    for line in sample:
+        for at, c in enumerate(line):
+            taken[at] = taken[at] or c != " "
+    starts = [at for at in range(width) if taken[at] and (at == 0 or not taken[at - 1])]
+    header = sample[0].ljust(width)
+    edges: list[int] = []
+    for at, end in zip(starts, [*starts[1:], width], strict=True):
+        if not edges or header[at:end].strip():
+            edges.append(at)
+    if len(edges) < 3:
+        return []
+    rows = [[line[a:b].strip() for a, b in zip(edges, [*edges[1:], None], strict=True)] for line in lines]
+    body = rows[1:]
+    typed = [j for j in range(len(edges)) if sum(cell_kind(row[j]) in ("number", "date") for row in body) >= 0.6 * len(body)]
+    named = all(cell and cell_kind(cell) == "text" for cell in rows[0])
+    full = sum(1 for row in body for cell in row if cell)
+    return rows if named and typed and full >= 0.7 * len(body) * len(edges) else []
 
 
 def read_fixed_width(source: Source, charset: charsets.Charset) -> Reading:
     """A text in aligned columns."""
     with text_lines(source, charset) as f:
         lines = [line.rstrip("\r\n").expandtabs() for line in f]
-    rows = _columns([line for line in lines if line.strip() and not re.fullmatch(r"[\s\-=+|_]+", line)])
+    rows = _aligned([line for line in lines if line.strip() and not re.fullmatch(r"[\s\-=+|_]+", line)])
     if not rows:
         return read_text(source, charset)
     table = from_kept(kinds.TEXT, rows)

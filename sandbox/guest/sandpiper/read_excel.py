@@ -33,6 +33,7 @@ def read_xlsx(source: Source, kind: str) -> Reading:
 
     data = source.data(_MAX_BYTES)
     check_package(data, kind)
+    data = _transitional(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -106,6 +107,29 @@ def check_package(data: bytes, kind: str) -> None:
                     head = member.read(2048)
                 if b"<!DOCTYPE" in head or b"<!ENTITY" in head or b"<\x00!\x00D\x00O" in head:
                     raise Refusal("entities")
+
+
+_STRICT = (
+    (b"http://purl.oclc.org/ooxml/spreadsheetml/", b"http://schemas.openxmlformats.org/spreadsheetml/2006/"),
+    (b"http://purl.oclc.org/ooxml/officeDocument/relationships", b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
+    (b"http://purl.oclc.org/ooxml/drawingml/", b"http://schemas.openxmlformats.org/drawingml/2006/"),
+)
+
+
+def _transitional(data: bytes) -> bytes:
+    """A "Strict Open XML" workbook under the names that the library knows; any other as it is."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if not any(name == "xl/workbook.xml" and b"purl.oclc.org/ooxml" in archive.read(name) for name in archive.namelist()):
+            return data
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as renamed:
+            for info in archive.infolist():
+                content = archive.read(info)
+                if info.filename.endswith((".xml", ".rels")):
+                    for strict, usual in _STRICT:
+                        content = content.replace(strict, usual)
+                renamed.writestr(info.filename, content)
+        return whole.getvalue()
 
 
 def _raw_sheet(data: bytes, sheet: Any) -> bytes:

@@ -9,12 +9,15 @@ from .notes import Note
 from .read_delimited import text_lines
 from .read_excel import from_kept
 from .read_json import of_records
+from .refusal import Refusal
 from .source import Source
 from .tables import Reading, Table
 
-_RULE = re.compile(r"\s*[|+:┌┬┐├┼┤└┴┘│╞╪╡ ]*[-=─━═]{2,}[-=─━═|+:┌┬┐├┼┤└┴┘│╞╪╡ ]*\s*")
+_RULE = re.compile(r"\s*+[|+:┌┬┐├┼┤└┴┘│╞╪╡ ]*+[-=─━═]{2,}+[-=─━═|+:┌┬┐├┼┤└┴┘│╞╪╡ ]*+\s*+")
 _BAR = re.compile(r"(?<!\\)[|│]")
 _PAIR = re.compile(r"([\w.@][\w.@ \-]{0,59}?)\s?=(.*)")
+_CLOSING = re.compile(r"\(\d+ rows?\)|\d+ rows? in set.*|(?:Empty set|Time:|Query OK).*", re.IGNORECASE)
+_WIKI = re.compile(r"\|\|(?:[^|]+\|\|)+")
 _LOOK = 400
 _MAX_LINES = 2_000_000
 _MAX_COLUMNS = 500
@@ -23,6 +26,8 @@ _MAX_COLUMNS = 500
 def is_framed(lines: list[str]) -> bool:
     """Whether the first lines of a text draw a table: a rule beside rows with bars."""
     filled = [line for line in lines[:_LOOK] if line.strip()]
+    if len(filled) > 1 and _WIKI.fullmatch(filled[0].strip()) and all(line.strip().startswith("|") for line in filled):
+        return True
     rules = [i for i, line in enumerate(filled) if _RULE.fullmatch(line)]
     counts = [len(_cells(line)) for line in filled if _BAR.search(line) and not _RULE.fullmatch(line)]
     if not rules or len(counts) < 2 or len(counts) + len(rules) < 0.4 * len(filled):
@@ -34,6 +39,8 @@ def is_framed(lines: list[str]) -> bool:
 
 def _cells(line: str) -> list[str]:
     """The cells of a row, without its outer bars."""
+    if line.lstrip().startswith("||"):  # a header, as wikis write it
+        line = line.replace("||", "|")
     parts = [part.strip().replace("\\|", "|") for part in _BAR.split(line.strip("\r\n"))]
     if line.strip()[:1] in "|│":
         parts = parts[1:]
@@ -93,4 +100,41 @@ def read_pairs(source: Source, charset: charsets.Charset) -> Reading:
     table.native, table.kind, table.encoding = [], "key-value", charset.name
     if above:
         table.notes.append(Note("preamble", args={"count": above}))
+    return Reading(tables=[table])
+
+
+_RECORD = re.compile(r"-\[ RECORD (\d+) \][-+]*|\*{5,} (\d+)\. row \*{5,}")
+_EXPANDED = re.compile(r"\s*([^|:]{1,200}?)\s*(?:\|| ?:) ?(.*)")
+
+
+def is_expanded(lines: list[str]) -> bool:
+    """Whether records stand one below the other under rules that number them: psql's \\x, mysql's \\G."""
+    first = next((line for line in lines if line.strip()), "")
+    return _RECORD.fullmatch(first.strip()) is not None
+
+
+def read_expanded(source: Source, charset: charsets.Charset) -> Reading:
+    """Records of NAME | value or NAME: value; a line without a name goes on with the value above it."""
+    records: list[dict[str, str]] = []
+    last = ""
+    with text_lines(source, charset) as f:
+        for number, line in enumerate(f):
+            line = line.rstrip("\r\n")
+            if number > _MAX_LINES or _CLOSING.fullmatch(line.strip()):
+                continue
+            if _RECORD.fullmatch(line.strip()):
+                records.append({})
+                continue
+            match = _EXPANDED.fullmatch(line)
+            name = match[1] if match else ""
+            if match and name and (len(records) < 2 or name in records[0]):
+                records[-1][name] = "" if match[2].strip() == "NULL" else match[2].strip()
+                last = name
+            elif last and line.strip():
+                records[-1][last] += "\n" + (match[2] if match and not name else line).strip()
+    keys = list(dict.fromkeys(name for record in records for name in record))[:_MAX_COLUMNS]
+    table: Table | None = of_records(lambda: iter(records), keys, records)
+    if table is None:
+        raise Refusal("blank")
+    table.native, table.kind, table.encoding = [], "key-value", charset.name
     return Reading(tables=[table])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,6 +30,17 @@ class Number(str):
     __slots__ = ()
 
 
+_DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number)
+_BLANKS = re.compile(r"[\s,;\x1e]*")
+# Remarks on lines of their own, and a comma before a closing bracket: JSON with comments.
+_REMARK = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
+_TRAILING = re.compile(r",(\s*[\]}])")
+_ERROR_KEYS = {"error", "errors", "error_description", "error_code", "error_uri", "message", "code", "status", "statuscode", "timestamp", "path", "requestid", "request_id", "ok", "success", "detail", "title", "type", "trace_id"}
+_COLUMN_KEYS = ("columns", "fields", "header", "headers", "cols", "column_names", "columnNames")
+_ROW_KEYS = ("data", "rows", "values", "records")
+_NAME_KEYS = ("name", "label", "title", "field", "display_name", "column_name", "key", "id")
+
+
 def loads(text: str) -> Any:
     """Decode JSON with numbers kept as written; NaN and Infinity, which are none, too."""
     return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number)
@@ -38,7 +50,7 @@ def read(source: Source, charset: charsets.Charset) -> Reading:
     """One JSON value."""
     text = source.data(_MAX_BYTES).decode(charset.codec, errors="replace")
     try:
-        value = loads(text.strip().lstrip("\ufeff"))
+        value = _value(text.strip().lstrip("\ufeff"))
     except json.JSONDecodeError as error:
         raise Refusal("truncated_json", line=error.lineno) from error
     except RecursionError as error:
@@ -58,9 +70,35 @@ def read(source: Source, charset: charsets.Charset) -> Reading:
             if path:
                 table.notes.append(Note("json_part", args={"path": f"“{path}”"}))
             reading.tables.append(table)
+    if isinstance(value, dict) and _is_error(value):
+        raise Refusal("error_reply")
     if not reading.tables:
         raise Refusal("json_no_table")
     return reading
+
+
+def _value(text: str) -> Any:
+    """A JSON text's value; several values one after the other as a list of them."""
+    try:
+        return loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            bare = _TRAILING.sub(r"\1", _REMARK.sub("", text))
+            if bare == text:
+                raise
+            return loads(bare)
+        values, place = [], 0
+        while place < len(text):
+            value, end = _DECODER.raw_decode(text, place)
+            values.append(value)
+            place = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
+        return values
+
+
+def _is_error(value: dict[str, Any]) -> bool:
+    """What a server answers in place of data: nothing but an error and what belongs to it."""
+    keys = {key.lower() for key in value}
+    return bool(keys & {"error", "errors", "error_description", "error_code"}) and keys <= _ERROR_KEYS
 
 
 def _find(value: Any, path: str, depth: int, found: list[tuple[str, Any]]) -> None:
@@ -70,24 +108,34 @@ def _find(value: Any, path: str, depth: int, found: list[tuple[str, Any]]) -> No
             found.append((path, value))
         return
     if isinstance(value, dict) and depth < _DEPTH and len(found) < _MAX_TABLES:
-        if _is_split(value):
-            found.append((path, [value["columns"], *value["data"]]))
+        split = _split(value)
+        if split is not None:
+            found.append((path, split))
             return
+        if isinstance(value.get("schema"), dict) and isinstance(value.get("data"), list):
+            value = {"data": value["data"]}  # the columns' types beside the records, as pandas has it
         for key, inner in list(value.items())[:1000]:
             if isinstance(inner, (dict, list)):
                 _find(inner, f"{path}.{clean(key, 60)}" if path else clean(key, 60), depth + 1, found)
 
 
-def _is_split(value: dict[str, Any]) -> bool:
-    columns, data = value.get("columns"), value.get("data")
-    if not (isinstance(columns, list) and isinstance(data, list) and columns and data):
-        return False
-    return all(isinstance(c, str) for c in columns) and all(isinstance(r, list) for r in data[:20])
+def _split(value: dict[str, Any]) -> list[list[Any]] | None:
+    """Rows under their names, where an object has the two apart; else None."""
+    columns = next((value[k] for k in _COLUMN_KEYS if isinstance(value.get(k), list) and value[k]), None)
+    rows = next((value[k] for k in _ROW_KEYS if isinstance(value.get(k), list) and value[k]), None)
+    if columns is None or rows is None or columns is rows:
+        return None
+    names = [c if isinstance(c, str) else next((c[k] for k in _NAME_KEYS if isinstance(c.get(k), str)), None) if isinstance(c, dict) else None for c in columns]
+    if any(name is None for name in names) or not all(isinstance(row, list) and len(row) == len(names) for row in rows[:50]):
+        return None
+    return [names, *(row for row in rows if isinstance(row, list))]
 
 
 def _of_object(value: dict[str, Any]) -> list[tuple[str, Any]]:
     """Objects that are tables in another shape: by column, or by key."""
     inner = list(value.values())
+    if len(inner) == 1 and isinstance(inner[0], dict) and inner[0]:
+        return [(f"{clean(next(iter(value)), 60)}.{path}".rstrip("."), records) for path, records in _of_object(inner[0])]
     if len(inner) >= 2 and all(isinstance(v, dict) for v in inner):
         if len({frozenset(v) for v in inner[:50]}) == 1 and all(not isinstance(x, (dict, list)) for v in inner[:50] for x in v.values()):
             first = list(inner[0])
@@ -213,7 +261,7 @@ def _records(source: Source, charset: charsets.Charset, bad: list[int]) -> Itera
 
 def looks_like(text: str, complete: bool) -> str:
     """"json", "jsonl" or "" for what the first part of a text looks like."""
-    start = text.lstrip("\ufeff \t\r\n\x1e")
+    start = _REMARK.sub("", text[:4096]).lstrip("\ufeff \t\r\n\x1e") if text.lstrip("\ufeff \t\r\n").startswith("//") else text.lstrip("\ufeff \t\r\n\x1e")
     if not start.startswith(("{", "[")):
         return ""
     lines = [line for line in start.splitlines() if line.strip()]

@@ -36,13 +36,13 @@ class Form:
 
 _FORMS = (
     Form("web access (combined)", re.compile(
-        r'(?P<client>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]{20,32})\] "(?P<method>[A-Z]{3,10}) (?P<path>[^" ]*(?: [^" ]+)*?)(?: (?P<protocol>HTTP/[\d.]+))?"'
+        r'(?:(?P<vhost>[\w.\-]+(?::\d+)?) )?(?P<client>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]{20,32})\] "(?:(?P<method>[A-Z]{3,10}) (?P<path>[^" ]*(?: [^" ]+)*?)(?: (?P<protocol>HTTP/[\d.]+))?|(?P<request>(?:[^"\\]|\\.)*))"'
         r' (?P<status>\d{3}) (?P<bytes>\d+|-) "(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"(?: (?P<seconds>\d+(?:\.\d+)?))?(?: .*)?')),
     Form("web access (combined)", re.compile(
         r'(?P<client>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]{20,32})\] "(?P<request>(?:[^"\\]|\\.)*)"'
         r' (?P<status>\d{3}) (?P<bytes>\d+|-) "(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"(?: .*)?')),
     Form("web access (common)", re.compile(
-        r'(?P<client>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]{20,32})\] "(?P<method>[A-Z]{3,10}) (?P<path>[^" ]*)(?: (?P<protocol>HTTP/[\d.]+))?" (?P<status>\d{3}) (?P<bytes>\d+|-)(?: (?P<seconds>\d+(?:\.\d+)?))?')),
+        r'(?P<client>\S+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]{20,32})\] "(?:(?P<method>[A-Z]{3,10}) (?P<path>[^" ]*)(?: (?P<protocol>HTTP/[\d.]+))?|(?P<request>(?:[^"\\]|\\.)*))" (?P<status>\d{3}) (?P<bytes>\d+|-)(?: (?P<seconds>\d+(?:\.\d+)?))?')),
     Form("syslog (RFC 5424)", re.compile(
         r"<(?P<priority>\d{1,3})>1 (?P<time>\S+) (?P<host>\S+) (?P<program>\S+) (?P<pid>\S+) (?P<msgid>\S+) (?P<data>-|(?:\[(?:[^\]\\]|\\.)*\])+)(?: (?P<message>.*))?")),
     Form("syslog (BSD)", re.compile(
@@ -58,6 +58,7 @@ _FORMS = (
     Form("application log", re.compile(rf"\[?{_LEVEL}\]?\s*[-|:]?\s*\[?{_STAMP}\]?\s*[-|:]?\s*(?P<message>.*)"), continued=True),
     Form("application log", re.compile(rf"\[?{_STAMP}\]?\s*[-|:]?\s+(?P<source>[\w.$-]{{2,60}})\s+[-|:]?\s*\[?{_LEVEL}\]?\s*[-|:]?\s*(?P<message>.*)"), continued=True),
 )
+_FIELD = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 _PAIR = re.compile(r'(?<![\w.\-])([A-Za-z_][\w.\-]*+)=("(?:[^"\\]|\\.)*+"|\S*)')
 
 
@@ -197,3 +198,37 @@ def _bare(value: str) -> str:
     if len(value) >= 2 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
     return value
+
+
+def is_extended(lines: list[str]) -> bool:
+    """Whether a log names its own fields, as IIS and CloudFront do (W3C's extended format)."""
+    begin = next((i for i, line in enumerate(lines[:20]) if line.startswith("#Fields:")), None)
+    return begin is not None and all(line.startswith("#") for line in lines[:begin]) and any(not line.startswith("#") for line in lines[begin:])
+
+
+def read_extended(source: Source, charset: charsets.Charset) -> Reading:
+    """A log under lines of #Fields, which may come again, and change, within it."""
+    names: dict[str, None] = {}
+    rows: list[dict[str, str]] = []
+    fields: list[str] = []
+    bad: list[int] = []
+    with text_lines(source, charset) as f:
+        for number, line in enumerate(f, start=1):
+            line = line.rstrip("\r\n")
+            if line.startswith("#"):
+                if line.startswith("#Fields:"):
+                    fields = line[8:].split()
+                    names.update(dict.fromkeys(fields))
+                continue
+            cells = line.split("\t") if "\t" in line else _FIELD.findall(line)
+            if len(cells) == len(fields):
+                rows.append(dict(zip(fields, ("" if cell == "-" else _bare(cell) for cell in cells), strict=True)))
+            elif line.strip():
+                bad.append(number)
+    columns = list(names)
+    texts = [[row.get(name, "") for name in columns] for row in rows]
+    table = Table(kind="log", encoding=charset.name, body=grid.with_names(lambda: iter(texts), columns))
+    table.notes.append(Note("log_format", args={"format": "W3C extended"}))
+    if bad:
+        table.notes.append(Note("log_other", args={"count": len(bad), "row": bad[0]}))
+    return Reading(tables=[table])

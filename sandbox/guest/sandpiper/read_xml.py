@@ -24,6 +24,8 @@ _MAX_TABLES = 12
 _MAX_PATHS = 2_000
 _DEPTH = 12
 
+# What a store of objects, or a service, answers in place of a file.
+_ERROR = re.compile(r"^\s*(?:<\?xml[^>]*>\s*)?<(?:Error|ErrorResponse|Fault|(?:\w+:)?Envelope[^>]*>\s*<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?Fault)\b")
 _ROOT = re.compile(r"<[A-Za-z_][\w.:-]*(?:\s[^<>]*)?>")
 _MIDNIGHT = re.compile(r"(?<=^\d{4}-\d\d-\d\d)T00:00:00(?:\.0+)?$")
 _SHEETS = b"urn:schemas-microsoft-com:office:spreadsheet"
@@ -53,7 +55,7 @@ def read(source: Source, charset: charsets.Charset) -> Reading:
         table.kind, table.encoding, table.name = "xml", charset.name, clean("/".join(path[1:]) or path[0], 80)
         reading.tables.append(table)
     if not reading.tables:
-        raise Refusal("xml_no_table")
+        raise Refusal("error_reply" if _ERROR.search(source.head(2048).decode("latin-1")) else "xml_no_table")
     return reading
 
 

@@ -61,21 +61,28 @@ def _text(source: Source, now: datetime.datetime) -> Reading:
     if not text.strip("\ufeff\x00 \t\r\n\v\f"):
         raise Refusal("blank")
     charsets.check(text)
+    kinds.refuse_text(text)
     looks = read_json.looks_like(text, complete)
     if looks:
         return read_json.read(source, charset) if looks == "json" else read_json.read_lines(source, charset)
-    from . import read_documents, read_html, read_logs, read_xml
+    from . import read_documents, read_html, read_logs, read_sql, read_xml
 
     if read_html.looks_like(text):
         return read_html.read(source, charset)
     if read_xml.looks_like(text):
         return read_xml.read(source, charset)
+    if read_sql.looks_like(text):
+        return read_sql.read(source, charset)
     lines = text.splitlines()
+    if read_logs.is_extended(lines):
+        return read_logs.read_extended(source, charset)
     form = read_logs.detect(lines if complete else lines[:-1])
     if form is not None:
         return read_logs.read(source, charset, form, now)
     if read_framed.is_framed(lines):
         return read_framed.read(source, charset)
+    if read_framed.is_expanded(lines):
+        return read_framed.read_expanded(source, charset)
     if read_framed.is_pairs(lines):
         return read_framed.read_pairs(source, charset)
     written = dialect.decide(text, complete)

@@ -16,10 +16,14 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "truncated_json": ("The JSON is cut off or broken near line {line}: the export or the upload was not complete, send it again.", "JSON обрывается или повреждён около строки {line}: выгрузка или отправка не завершилась, пришлите файл снова."),
     "json_deep": ("The JSON is nested too deeply to be a table: export the records as a flat list.", "JSON вложен слишком глубоко для таблицы: выгрузите записи плоским списком."),
     "json_no_table": ("The JSON holds no list of records, so there is no table in it: export the records as a list.", "В JSON нет списка записей, то есть таблицы: выгрузите записи списком."),
+    "truncated_sql": ("The dump is cut off before the first whole row: the export or the upload was not complete, send it again.", "Дамп обрывается до первой целой строки: выгрузка или отправка не завершилась, пришлите его снова."),
+    "pointer": ("This is a Git LFS pointer, not the file that it stands for: fetch the file itself (git lfs pull) and send that.", "Это указатель Git LFS, а не сам файл: получите файл (git lfs pull) и пришлите его."),
+    "encrypted": ("This is text encrypted with {kind}: decrypt it and send the file that was in it.", "Это текст, зашифрованный {kind}: расшифруйте его и пришлите сам файл."),
+    "error_reply": ("This is an error that a server answered with, saved in place of the file: download the file again and send that.", "Это ответ сервера об ошибке, сохранённый вместо файла: скачайте файл ещё раз и пришлите его."),
     "truncated_xml": ("The XML is cut off or broken near line {line}: the export or the upload was not complete, send it again.", "XML обрывается или повреждён около строки {line}: выгрузка или отправка не завершилась, пришлите файл снова."),
     "xml_no_table": ("The XML holds no elements that repeat, so there is no table in it: export the records as CSV, Excel or JSON.", "В XML нет повторяющихся элементов, то есть таблицы: выгрузите записи в CSV, Excel или JSON."),
     "truncated_archive": ("The {kind} file is cut off or damaged and cannot be unpacked: send it again.", "Файл {kind} обрезан или повреждён и не распаковывается: пришлите его снова."),
-    "broken": ("This looks like a {kind} file, but it is damaged and cannot be opened: export it again.", "Похоже на файл {kind}, но он повреждён и не открывается: выгрузите его ещё раз."),
+    "broken": ("This looks like {a} {kind} file, but it is damaged and cannot be opened: export it again.", "Похоже на файл {kind}, но он повреждён и не открывается: выгрузите его ещё раз."),
     "bomb": ("The file unpacks to far more than its size allows (an archive bomb?): send the table itself, unpacked.", "Файл распаковывается в несоразмерно большой объём (архивная бомба?): пришлите саму таблицу."),
     "entities": ("The file declares XML entities, which a table never needs and attacks do: it was not opened.", "Файл объявляет XML-сущности, которые таблице не нужны, а атакам нужны: он не открыт."),
     "too_large": ("At {size} MiB the file is more than this kind can be read at ({limit} MiB): split it or save it as CSV.", "Файл такого вида ({size} МиБ) слишком велик (предел {limit} МиБ): разделите его или сохраните в CSV."),
@@ -50,4 +54,6 @@ class Refusal(ValueError):
 
     def text(self, language: str = "en") -> str:
         """The sentence in "en" or "ru"."""
-        return _TEXTS[self.code][1 if language == "ru" else 0].format(**self.details)
+        kind = str(self.details.get("kind", ""))
+        a = "an" if kind[:1] in tuple("AEIOaeio") or kind[:3] in ("XLS", "xls", "ODS") else "a"
+        return _TEXTS[self.code][1 if language == "ru" else 0].format(a=a, **self.details)

@@ -12,15 +12,28 @@ from collections.abc import Iterable, Sequence
 
 from . import numbers
 from .flat import Counted
+from .layout import kind
 
 _HINTS = ("total", "sum", "итог", "всего", "gesamt", "合计", "总计", "合計", "総計", "小计", "小計", "σ", "razem", "suma", "totaal")
 _ASCII_HINTS = tuple(hint for hint in _HINTS if hint.isascii())
 _LABEL = re.compile(
-    r"(?:grand[\s-]+|sub[\s-]*|running )?totals?(?:\s*[:=]|\s+(?:for|of|général|general)\b.*|\s+\S.{0,40})?|\S.{0,40}\s(?:sub)?total:?|sum(?:me|ma)?\s*:?"
+    r"(?:grand[\s-]+|sub[\s-]*|running )?totals?(?:\s*[:=].{0,40}|\s+(?:for|of|général|general)\b.*|\s+\S.{0,40})?|\S.{0,40}\s(?:sub)?total:?|sum(?:me|ma)?\s*:?"
     r"|(?:под)?итог[оа]?\b.{0,40}|всего\b.{0,40}|gesamt(?:summe)?:?|zwischensumme:?|(?:合计|总计|合計|総計|小计|小計)[::]?|Σ|razem:?|suma:?|totaal:?",
     re.IGNORECASE,
 )
+# What a statement says above its first movement and below its last one.
+_BALANCE = re.compile(
+    r"(?:(?:opening|closing|starting|ending|beginning|final|previous|available|current)\s+)?balance(?:\s+(?:b/f|c/f|brought forward|carried forward|forward|.{0,20}\d.{0,20}))?:?"
+    r"|(?:letzter\s+)?kontostand.{0,20}|(?:anfangs|end|schluss)saldo.{0,20}|(?:alter|neuer)\s+(?:saldo|kontostand)|saldo(?:\s+\S.{0,30})?|solde(?:\s+\S.{0,30})?"
+    r"|(?:входящ|исходящ|конечн|начальн)\S{2,3}\s+(?:остаток|сальдо).{0,20}|(?:остаток|сальдо)(?:\s+на\s.{0,30})?:?|期初余额|期末余额|余额|残高|繰越|bakiye|devir",
+    re.IGNORECASE,
+)
+_BALANCE_HINTS = ("balance", "saldo", "kontostand", "solde", "остаток", "сальдо", "余额", "残高", "繰越", "bakiye", "devir")
+_EDGE = 3  # rows at a block's ends that may be balances
 _LABEL_COLUMNS = 5
+# Scripts that write no blanks between words.
+_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")
+_CLOCK = re.compile(r"\d{1,3}:\d\d(?::\d\d)?")
 _TAIL = 200  # rows at the end of a column of numbers in which a label is looked for
 
 
@@ -30,16 +43,32 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         return set()
     found: set[int] = set()
     for j, column in enumerate(columns[:_LABEL_COLUMNS]):
-        low = "\n".join(_looked_at(column)).lower()
+        looked = list(_looked_at(column))
+        found.update(_balances(column, last_block))
+        low = "\n".join(looked).lower()
         if not any(hint in low for hint in (_ASCII_HINTS if low.isascii() else _HINTS)):
             continue
         labels = [i for i, cell in enumerate(column) if len(cell) < 60 and _LABEL.fullmatch(cell.strip())]
         if len(labels) > max(1, 0.5 * len(column)):
             continue  # a brand, a product: a value like others
-        found.update(i for i in labels if _confirmed(columns, i, j, found, last_block))
+        for i in labels:
+            if _confirmed(columns, i, j, found, last_block, labels):
+                found.add(i)
     if last_block and _bare_total(columns):
         found.add(len(columns[0]) - 1)
     return found
+
+
+def _balances(column: Sequence[str], last_block: bool) -> list[int]:
+    """Rows at the ends of a block that say a balance where all others have a date or a number."""
+    rows = len(column)
+    ends = [*range(min(_EDGE, rows)), *(range(max(_EDGE, rows - _EDGE), rows) if last_block else ())]
+    named = [i for i in ends if any(hint in column[i].lower() for hint in _BALANCE_HINTS) and _BALANCE.fullmatch(column[i].strip())]
+    if not named:
+        return []
+    others = [column[i] for i in range(min(rows, 60)) if i not in named and column[i].strip()]
+    typed = sum(1 for cell in others if kind(cell) in ("number", "date"))
+    return named if len(others) > 1 and typed >= 0.8 * len(others) else []
 
 
 def _bare_total(columns: Sequence[Sequence[str]]) -> bool:
@@ -49,7 +78,20 @@ def _bare_total(columns: Sequence[Sequence[str]]) -> bool:
         return False
     filled = [j for j, cell in enumerate(last) if cell.strip()]
     row = len(columns[0]) - 1
-    return bool(filled) and row <= 20_000 and all(_is_sum(columns[j][row], columns[j][:row]) for j in filled)
+    if row > 20_000:
+        return False
+    sums = [j for j in filled if _is_sum(columns[j][row], columns[j][:row])]
+    # Beside the sums there may be means, of a rate or a duration.
+    return bool(sums) and all(j in sums or _is_between(columns[j][row], columns[j][:row]) for j in filled)
+
+
+def _is_between(cell: str, above: Iterable[str]) -> bool:
+    """Whether a cell may be the mean of those above it: a rate, a time."""
+    mine = _value(cell)
+    if mine is None:
+        return bool(_CLOCK.fullmatch(cell.strip()))
+    values = [v for v in map(_value, above) if v is not None]
+    return bool(values) and min(values) < mine < max(values)
 
 
 def _is_sum(cell: str, above: Iterable[str]) -> bool:
@@ -65,10 +107,12 @@ def _looked_at(column: Sequence[str]) -> Iterable[str]:
     return column[-_TAIL:] if column[0][:1].isdigit() else column
 
 
-def _confirmed(columns: Sequence[Sequence[str]], row: int, label: int, found: set[int], last_block: bool) -> bool:
+def _confirmed(columns: Sequence[Sequence[str]], row: int, label: int, found: set[int], last_block: bool, labels: Sequence[int]) -> bool:
     rows = len(columns[0])
     for j, column in enumerate(columns):
-        if j != label and not column[row].strip() and column.count("") < 0.3 * rows:
+        if j == label or column[row].strip():
+            continue
+        if column.count("") < 0.3 * rows or column.count("") <= len(labels) < 0.7 * rows and all(not column[i].strip() for i in labels):
             return True
     if last_block and row == rows - 1 and rows > 1:
         return _label_alone(columns[label], row)
@@ -112,7 +156,7 @@ def footer(rows: Sequence[Sequence[str]], usual: int) -> int:
         filled = [cell for cell in row if cell.strip()]
         if not filled:
             count += 1
-        elif len(filled) == 1 and not _LABEL.fullmatch(filled[0].strip()) and _is_remark(filled[0].strip(), usual):
+        elif len(filled) <= max(1, usual // 3) and not _LABEL.fullmatch(filled[0].strip()) and _is_remark(filled[0].strip(), usual):
             count += 1
         else:
             break
@@ -121,4 +165,6 @@ def footer(rows: Sequence[Sequence[str]], usual: int) -> int:
 
 def _is_remark(text: str, usual: int) -> bool:
     """A remark rather than a row whose other cells are missing."""
-    return ":" in text or text.startswith(("*", "(", "—", "-", "©")) or (usual >= 3 and len(text.split()) >= 2)
+    if usual >= 4 and len(text) >= 4 and _UNSPACED.search(text):
+        return True
+    return ":" in text or "：" in text or text.startswith(("*", "(", "—", "-", "©")) or (usual >= 3 and len(text.split()) >= 2)
