@@ -16,7 +16,7 @@ import (
 )
 
 // leastCases is how many files the table of cases must at least hold.
-const leastCases = 415
+const leastCases = 590
 
 // intakeSession leases a session that has the table of cases in
 // /workspace/cases.

@@ -17,16 +17,21 @@ _MAX_BYTES = 128 << 20
 _MAX_CELLS = 6_000_000
 _MAX_TABLES = 40
 _NAME = r"(?:[`\"\[]?[\w$ ]+[`\"\]]?\.)*[`\"\[]?(?P<name>[\w$ \-]+?)[`\"\]]?"
-_BEGIN = re.compile(r"^[ \t]*(?:INSERT\s+(?:IGNORE\s+)?INTO\s+[`\"\[\w]|COPY\s+\S+.*\sFROM\s+stdin;)", re.IGNORECASE | re.MULTILINE)
+_BEGIN = re.compile(r"^[ \t]*(?:INSERT\s+(?:IGNORE\s+)?(?:INTO\s+)?[`\"\[\w]|COPY\s+\S+.*\sFROM\s+stdin;)", re.IGNORECASE | re.MULTILINE)
 _STATEMENT = re.compile(
-    rf"^[ \t]*(?:(?P<create>CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?)|(?P<copy>COPY\s+)|(?P<insert>INSERT\s+(?:IGNORE\s+)?INTO\s+)){_NAME}\s*"
+    rf"^[ \t]*(?:(?P<create>CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?)|(?P<copy>COPY\s+)|(?P<insert>INSERT\s+(?:IGNORE\s+)?(?:INTO\s+)?)){_NAME}\s*"
     r"(?P<rest>\(|VALUES\b|FROM\s+stdin;)",
     re.IGNORECASE | re.MULTILINE,
 )
 _COLUMN = re.compile(r"\s*(?:`([^`]+)`|\"([^\"]+)\"|\[([^\]]+)\]|([\w$]+))")
 _NO_COLUMN = re.compile(r"\s*(?:PRIMARY|UNIQUE|KEY|INDEX|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|SPATIAL|EXCLUDE)\b(?!\s*[`\"])", re.IGNORECASE)
 # One value, and what stands after it. A quote within a text is doubled or has a backslash before it.
-_VALUE = re.compile(r"\s*(?:[NEXB]?'((?:[^'\\]|''|\\.)*+)'|([^\s,()']++(?:\([^()]*\))?))(?:::[\w ]+)?\s*([,)])", re.IGNORECASE | re.DOTALL)
+_VALUE = re.compile(
+    r"\s*(?:(?:_\w+\s+)?[NEXB]?'((?:[^'\\]|''|\\.)*+)'|(CAST\(\s*N?(?:'(?:[^']|'')*+'|[^\s,()']++)\s+AS\s+[^()']*(?:\([^()]*\))?\s*\)|[^\s,()']++(?:\([^()]*\))?))"
+    r"(?:::[\w ]+)?\s*([,)])",
+    re.IGNORECASE | re.DOTALL,
+)
+_CAST = re.compile(r"CAST\(\s*N?('?)(.*?)\1\s+AS\s[^']*", re.IGNORECASE | re.DOTALL)
 _BETWEEN = re.compile(r"\s*(,)?\s*(\()?")
 _ESCAPE = re.compile(r"\\(.)|''", re.DOTALL)
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "", "Z": ""}
@@ -159,4 +164,7 @@ def _unquoted(text: str) -> str:
 
 
 def _bare(text: str) -> str:
+    cast = _CAST.fullmatch(text)
+    if cast:
+        text = cast[2].replace("''", "'")
     return "" if text.upper() in ("NULL", "DEFAULT") else text
