@@ -38,11 +38,14 @@ TRUE = frozenset(truth for truth, _ in _YES_NO)
 _PADDED = re.compile(r"^[^\S\n]|[^\S\n]$", re.MULTILINE)
 _BLANK = re.compile(r"[^\S\n]")
 _COMPACT = re.compile(r"(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\n)+", re.ASCII)
-# What a number or a date can begin with; the rest is not tried.
-_CANDIDATE = re.compile(
-    rf"[\d\-+\u2212\u2013.,(\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u061c٫٬，．＄￥－＋（]|{numbers.CURRENCIES}|{'|'.join(sorted(dates.BEGINNINGS))}",
-    re.IGNORECASE,
-)
+# What a number or a date can begin with, one character or two; the rest is not tried.
+_FIRST = frozenset("0123456789-+\u2212\u2013.,(\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff\u061c٫٬，．＄￥－＋（") | frozenset(s for s in numbers.SPELLINGS if len(s) == 1)
+_FIRST_TWO = frozenset(name[:2].casefold() for name in (*numbers.SPELLINGS, *dates.BEGINNINGS) if len(name) > 1)
+
+
+def _may_be_value(text: str) -> bool:
+    first = text[:1]
+    return first in _FIRST or text[:2].casefold() in _FIRST_TWO or (not first.isascii() and first.isdecimal())
 
 
 @dataclass(slots=True)
@@ -195,7 +198,7 @@ class Evidence:
 
     def _again(self, text: str, count: int) -> None:
         """Count a text that an earlier chunk had."""
-        if _CANDIDATE.match(text):
+        if len(text) <= numbers.LONGEST and _may_be_value(text):
             if (described := numbers.describe(text)) is not None:
                 self.number.cells += count
                 self.units[described.unit] += count
@@ -207,7 +210,7 @@ class Evidence:
             self.text.cells += count
 
     def _classify_one(self, text: str, count: int) -> None:
-        if len(text) <= numbers.LONGEST and _CANDIDATE.match(text):
+        if len(text) <= numbers.LONGEST and _may_be_value(text):
             described = numbers.describe(text)
             if described is not None:
                 self._number(text, count, described)

@@ -178,7 +178,7 @@ def remark(column: Evidence, decision: Decision, figures: Figures) -> list[Note]
 def _remark_dates(decision: Decision, figures: Figures, say: Any) -> None:
     low, high = figures.low.year, figures.high.year
     if low >= 2440 and high <= 2650:
-        say("buddhist_years", first=str(low), last=str(high), western=str(high - 543))
+        say("buddhist_years", last=str(high), western=str(high - 543))
     elif low < 1900 or high > 2100:
         say("future")
     elif "%y" in decision.date_format and high > datetime.now().year + 10:

@@ -107,7 +107,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "excel_days": ("looks like a spreadsheet's day numbers ({example} would be {reading}); kept as numbers, and no sum is given", "похож на номера дней электронной таблицы ({example} — это {reading}); оставлен числами, сумма не считается"),
     "short_years": ("years have two digits: “{example}” is read as {reading}, though the year may come first", "годы из двух цифр: «{example}» прочитано как {reading}, хотя год может стоять первым"),
     "future_years": ("years have two digits and are read as 1970 to 2069, so dates go up to {last}", "годы из двух цифр прочитаны как 1970–2069, поэтому даты доходят до {last}"),
-    "buddhist_years": ("years {first} to {last} look like the Buddhist calendar ({last} is {western}); kept as written", "годы с {first} по {last} похожи на буддийский календарь ({last} — это {western}); оставлены как есть"),
+    "buddhist_years": ("years like {last} look like the Buddhist calendar ({last} is {western}); kept as written", "годы вроде {last} похожи на буддийский календарь ({last} — это {western}); оставлены как есть"),
     "rounded": ("is written like {example}: a spreadsheet has rounded it to six digits", "записан как {example}: таблица округлила его до шести цифр"),
     "rounded_ids": ("is written like 1.23457E+12: a spreadsheet has rounded these codes, and their last digits are lost; kept as text", "записан как 1.23457E+12: таблица округлила эти коды, последние цифры потеряны; оставлен текстом"),
     "attached": ("in {some} of {total} cells something is attached to a number, as in {examples}: kept as text, and no sum is given", "чисел с приписками, например {examples}: {some} из {total}; оставлен текстом, сумма не считается"),

@@ -32,16 +32,16 @@ _SAME_MONEY = (
 )  # fmt: skip
 _OTHER_MONEY = ("$", "kr.", "kr", "A$", "C$", "NZ$", "HK$", "NT$", "S$", "SEK", "NOK", "DKK", "CAD", "AUD", "NZD", "HKD", "SGD", "MXN", "ZAR", "AED", "SAR", "EGP", "ARS", "CLP", "COP")
 _MONEY = {spelling.casefold(): group[0] for group in _SAME_MONEY for spelling in group}
-_SPELLINGS = sorted([*(s for group in _SAME_MONEY for s in group), *_OTHER_MONEY], key=len, reverse=True)
-CURRENCIES = "|".join(map(re.escape, _SPELLINGS))
+SPELLINGS = sorted([*(s for group in _SAME_MONEY for s in group), *_OTHER_MONEY], key=len, reverse=True)
+_CURRENCIES = "|".join(map(re.escape, SPELLINGS))
 # Units of measure that are not mistaken for a letter of a code: "12 A" is a flat.
 _MEASURES = (
     r"kg|mg|lbs?|oz|km|cm|mm|mi|ml|kWh|MWh|kW|MW|GHz|MHz|kHz|Hz|°C|°F|[KMGT]i?B|min|hrs|sec|ms|pcs|кг|мг|км|см|мм|мл|шт\.?|мин|сек|тыс\.|млн|кВт·ч"
 )
 _SHAPE = re.compile(
-    rf"(?:(?P<cur0>{CURRENCIES})[{_SPACES}]*(?=\())?(?P<open>\()?\s*(?P<sign>[-+\u2212\u2013])?\s*(?P<cur1>{CURRENCIES})?[{_SPACES}]*(?P<sign2>[-+\u2212])?"
+    rf"(?:(?P<cur0>{_CURRENCIES})[{_SPACES}]*(?=\())?(?P<open>\()?\s*(?P<sign>[-+\u2212\u2013])?\s*(?P<cur1>{_CURRENCIES})?[{_SPACES}]*(?P<sign2>[-+\u2212])?"
     rf"(?P<body>\d[\d.,'’_{_SPACES}]*|[.,]\d+)(?P<dash>(?<=[.,])[-–—]{{1,2}})?(?P<exp>[eEdD][-+]?\d{{1,3}})?"
-    rf"[{_SPACES}]*(?P<cur2>{CURRENCIES})?[{_SPACES}]*(?P<percent>%|٪|％)?(?P<measure>{_MEASURES})?(?P<minus>-)?\s*(?P<close>\))?",
+    rf"[{_SPACES}]*(?P<cur2>{_CURRENCIES})?[{_SPACES}]*(?P<percent>%|٪|％)?(?P<measure>{_MEASURES})?(?P<minus>-)?\s*(?P<close>\))?",
     re.IGNORECASE,
 )
 # Marks of other scripts, and those without width that set the direction of writing.

@@ -58,6 +58,8 @@ def _by_period(result: Analysis, frame: pandas.DataFrame, values: pandas.Series,
         when = when.dt.tz_localize(None)
     known = when.notna()
     result.undated = int((~known).sum())
+    if not known.any():  # years that pandas cannot hold, as of another calendar
+        return
     periods = when[known].dt.to_period(_FREQUENCIES[plan.period])
     grouped = values[known].groupby(periods)
     table = pandas.DataFrame({"value": reduced(values[known], periods, how), "rows": grouped.size()})
