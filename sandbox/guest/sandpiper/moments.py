@@ -47,16 +47,15 @@ class Meaning:
 def meaning(column: Evidence) -> Meaning | None:
     """The times that a column of numbers holds; None when it holds numbers."""
     facts = column.number_facts
-    if not column.counts or facts - {numbers.INT, numbers.LONG_DIGITS, numbers.DOT_DECIMAL, numbers.DOT_OPEN}:
+    timed = _TIME_NAME.search(column.name) is not None
+    if not (timed or _MONTH_NAME.search(column.name)) or facts - {numbers.INT, numbers.LONG_DIGITS, numbers.DOT_DECIMAL, numbers.DOT_OPEN}:
         return None
     texts = [t for t in column.counts if t[:1].isdigit() and t not in _NEVER]
     if not texts:
         return None
-    if _TIME_NAME.search(column.name):
+    if timed:
         return _compact(texts, _SECONDS, "%Y%m%d%H%M%S") or _compact(texts, _MINUTES, "%Y%m%d%H%M") or _unix(texts, column.counts)
-    if _MONTH_NAME.search(column.name) and len(texts) > 1:
-        return _compact(texts, _MONTHS, "%Y%m")
-    return None
+    return _compact(texts, _MONTHS, "%Y%m") if len(texts) > 1 else None
 
 
 def _compact(texts: list[str], shape: re.Pattern[str], form: str) -> Meaning | None:
