@@ -136,7 +136,7 @@ type Ticket struct {
 
 // Refusal is a kind "no": what was refused, and what the asker can do.
 type Refusal struct {
-	Kind    string `json:"kind"` // "policy", "waiting", "budget", "read_only", "paused"
+	Kind    string `json:"kind"` // "policy", "waiting", "paused", "daily_tasks", "actor_daily_tasks"
 	Message string `json:"message"`
 	// Told is true when this asker was told the same lately, or the outbox
 	// tells it: the adapter stays silent.

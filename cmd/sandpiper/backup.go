@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/sandpiper-bot/sandpiper/bot/boltstore"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
@@ -63,6 +64,12 @@ func (a *app) backupDatabase(ctx context.Context, archive *tar.Writer) error {
 	defer os.Remove(copied.Name())
 	defer copied.Close()
 	if err := a.store.Backup(ctx, copied); err != nil {
+		if errors.Is(err, syscall.ENOSPC) {
+			return &fault.Error{
+				Status: fault.Failed, Message: "the disk of the data folder is full: a copy of the database lies there while a backup is written",
+				Hint: "free some space there, or stop the bot and copy the whole folder", Err: err,
+			}
+		}
 		return err
 	}
 	size, err := copied.Seek(0, io.SeekEnd)

@@ -33,6 +33,9 @@ func (c *serveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	// Whoever reads the log may end, or be started anew: that must not end us in
+	// the middle of something, as a write to a closed stderr does otherwise.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx := e.ctx()
 	a, err := e.first(ctx, loaded, log)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -63,13 +64,32 @@ func (a *app) routes() (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.healthz)
-	mux.HandleFunc("GET /readyz", a.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics(), promhttp.HandlerOpts{}))
+	mux.Handle("GET /readyz", a.byOurName(http.HandlerFunc(a.readyz)))
+	mux.Handle("GET /metrics", a.byOurName(promhttp.HandlerFor(a.metrics(), promhttp.HandlerOpts{})))
 	for pattern, hook := range a.webhooks {
 		mux.Handle(pattern, hook)
 	}
 	mux.Handle("/", pages)
 	return mux, nil
+}
+
+// byOurName answers on a loopback listener only who names the machine itself, or
+// web.url: a page elsewhere whose name was bound to 127.0.0.1, or the world behind
+// a tunnel for webhooks, is not to read how the bot is and what it costs. A
+// listener that others can reach answers them: it is asked by many names.
+func (a *app) byOurName(next http.Handler) http.Handler {
+	public, err := url.Parse(a.loaded.Web.URL)
+	if err != nil || public.Host == "" {
+		public = &url.URL{}
+	}
+	local := web.IsLoopback(a.loaded.Listen)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if local && !web.IsLoopback(r.Host) && (public.Host == "" || !strings.EqualFold(r.Host, public.Host)) {
+			http.Error(w, "This name does not lead here: ask by the address that the bot listens on, or set web.url to this one.", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // healthz is red only when the store cannot commit.
@@ -130,17 +150,9 @@ func (a *app) parts(ctx context.Context) []part {
 
 // pages makes the pages' handler.
 func (a *app) pages() (http.Handler, error) {
-	host, _, err := net.SplitHostPort(a.loaded.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("read listen address: %w", err)
-	}
 	trusted, err := prefixes(a.loaded.Web.TrustedProxies)
 	if err != nil {
 		return nil, err
-	}
-	loopback := host == "localhost"
-	if addr, err := netip.ParseAddr(host); err == nil {
-		loopback = addr.IsLoopback()
 	}
 	return web.New(web.Options{
 		Tasks: a.orchestrator, Intake: a.orchestrator, Blobs: a.blobs, Policy: a.policy, Log: a.part("web"),
@@ -148,7 +160,7 @@ func (a *app) pages() (http.Handler, error) {
 		Paused: a.orchestrator.Paused, Pause: a.pause,
 		Describe: describeStep, Plan: agent.Plan, Audit: a.auditView, Viewed: a.orchestrator.Viewed,
 		Token: func() string { return a.secrets.Load().WebToken.Reveal() }, ProxyHeader: a.loaded.Web.ProxyHeader, TrustedProxies: trusted,
-		OpenOnLoopback: loopback && !a.loaded.Secrets.GitHubWebhook.Set(),
+		OpenOnLoopback: web.IsLoopback(a.loaded.Listen) && !a.loaded.Secrets.GitHubWebhook.Set(),
 		MaxInput:       int64(a.loaded.Limits.Input), MaxInputs: a.loaded.Limits.Inputs,
 	})
 }

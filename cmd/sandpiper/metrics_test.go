@@ -164,7 +164,7 @@ func (s *server) pauses() {
 		s.t.Fatal(err)
 	}
 	h.eventually("SIGUSR1 pauses", paused(1))
-	if status := s.compose("Is anybody there?"); status != http.StatusForbidden {
+	if status := s.compose("Is anybody there?"); status != http.StatusServiceUnavailable {
 		s.t.Errorf("while paused the composer gives %d", status)
 	}
 	if status := s.post("/health/resume", "", nil); status != http.StatusSeeOther {

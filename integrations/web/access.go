@@ -85,7 +85,11 @@ func (s *Server) hostAllowed(r *http.Request) bool {
 	if !s.opts.OpenOnLoopback || s.locked {
 		return r.Host != ""
 	}
-	host := r.Host
+	return IsLoopback(r.Host)
+}
+
+// IsLoopback reports whether a request's Host names the machine itself.
+func IsLoopback(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}

@@ -30,7 +30,12 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 		Kind: bot.EventRequest, Actor: v.actor, Received: time.Now(), Inline: true,
 		Origin: bot.Origin{Adapter: "web", Place: "web"},
 	}
-	if refusal := s.readForm(r, form, &event); refusal != "" {
+	refusal, err := s.readForm(r, form, &event)
+	if err != nil {
+		s.broken(w, r, "store upload", err)
+		return
+	}
+	if refusal != "" {
 		s.fail(w, r, http.StatusBadRequest, refusal, "Go back, change it and send it again.")
 		return
 	}
@@ -47,15 +52,27 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if ticket.Refused != nil {
-		s.fail(w, r, http.StatusForbidden, ticket.Refused.Message, "")
+		s.refuse(w, r, ticket.Refused)
 		return
 	}
 	http.Redirect(w, r, "/tasks/"+ticket.Task, http.StatusSeeOther)
 }
 
+// refuse tells why nothing was accepted: never to you, not now, or too much.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refused *bot.Refusal) {
+	status := http.StatusTooManyRequests
+	switch refused.Kind {
+	case "policy":
+		status = http.StatusForbidden
+	case "paused":
+		status = http.StatusServiceUnavailable
+	}
+	s.fail(w, r, status, refused.Message, "")
+}
+
 // readForm fills the event from the form's parts, in whatever order they come,
-// and returns what is wrong with them in words.
-func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Event) string {
+// and returns what is wrong with them in words; an error is our own fault.
+func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Event) (refusal string, err error) {
 	key := ""
 	for {
 		part, err := form.NextPart()
@@ -63,20 +80,20 @@ func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Ev
 			break
 		}
 		if err != nil {
-			return "The upload broke off or is larger than allowed."
+			return "The upload broke off or is larger than allowed.", nil
 		}
 		if part.FileName() != "" {
-			if refusal := s.readFile(r, part, event); refusal != "" {
-				return refusal
+			if refusal, err := s.readFile(r, part, event); refusal != "" || err != nil {
+				return refusal, err
 			}
 			continue
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxText+1))
 		if err != nil {
-			return "The upload broke off."
+			return "The upload broke off.", nil
 		}
 		if len(value) > maxText {
-			return "The request is longer than 64 KiB: put the data into a file."
+			return "The request is longer than 64 KiB: put the data into a file.", nil
 		}
 		text := strings.TrimSpace(strings.ReplaceAll(string(value), "\r\n", "\n"))
 		switch part.FormName() {
@@ -88,7 +105,7 @@ func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Ev
 			key = text
 		case "after":
 			if refusal := s.continueFrom(r, text, event); refusal != "" {
-				return refusal
+				return refusal, nil
 			}
 		}
 	}
@@ -96,27 +113,44 @@ func (s *Server) readForm(r *http.Request, form *multipart.Reader, event *bot.Ev
 		key = rand.Text()
 	}
 	event.Key = "web:" + event.Actor.ID + ":" + key
-	return ""
+	return "", nil
 }
 
-func (s *Server) readFile(r *http.Request, part *multipart.Part, event *bot.Event) string {
+func (s *Server) readFile(r *http.Request, part *multipart.Part, event *bot.Event) (refusal string, err error) {
 	// Browsers write a quotation mark in a name as %22.
 	name := path.Base(strings.ReplaceAll(strings.ReplaceAll(part.FileName(), `\`, "/"), "%22", `"`))
 	if len(event.Inputs) >= s.opts.MaxInputs {
-		return "Too many files in one request."
+		return "Too many files in one request.", nil
 	}
-	blob, err := s.opts.Blobs.Put(r.Context(), part, s.opts.MaxInput)
-	if errors.Is(err, bot.ErrTooLarge) {
-		return "The file " + name + " is larger than " + fileSize(s.opts.MaxInput) + "."
-	}
-	if err != nil {
-		s.opts.Log.ErrorContext(r.Context(), "store upload", "error", err)
-		return "The file " + name + " could not be stored."
+	upload := &received{r: part}
+	blob, err := s.opts.Blobs.Put(r.Context(), upload, s.opts.MaxInput)
+	switch {
+	case errors.Is(err, bot.ErrTooLarge):
+		return "The file " + name + " is larger than " + fileSize(s.opts.MaxInput) + ".", nil
+	case err != nil && upload.broke:
+		return "The upload of " + name + " broke off.", nil
+	case err != nil:
+		return "", err
 	}
 	event.Inputs = append(event.Inputs, bot.InputRef{
 		Name: name, MediaType: part.Header.Get("Content-Type"), Size: blob.Size, Blob: blob.SHA256,
 	})
-	return ""
+	return "", nil
+}
+
+// received tells an upload that broke off from a store that does not take it.
+type received struct {
+	r     io.Reader
+	broke bool
+}
+
+// Read implements io.Reader.
+func (u *received) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.broke = true
+	}
+	return n, err
 }
 
 // continueFrom makes the request a follow-up of a task that was asked here.
@@ -166,7 +200,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if ticket.Refused != nil {
-		s.fail(w, r, http.StatusForbidden, ticket.Refused.Message, "")
+		s.refuse(w, r, ticket.Refused)
 		return
 	}
 	if verb == "save" && ticket.Reply != "" {

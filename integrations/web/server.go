@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -65,6 +66,9 @@ func New(options Options) (*Server, error) {
 	mux.HandleFunc("GET /skills", s.skills)
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("POST /health/{verb}", s.pause)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusNotFound, "There is no such page.", "The links above lead to those that there are.")
+	})
 	s.handler = s.guard(mux)
 	return s, nil
 }
@@ -123,6 +127,11 @@ func (s *Server) broken(w http.ResponseWriter, r *http.Request, doing string, er
 		return
 	}
 	s.opts.Log.ErrorContext(r.Context(), doing, "error", err)
+	if errors.Is(err, bot.ErrReadOnly) {
+		s.fail(w, r, http.StatusServiceUnavailable, "Nothing new is taken now: the bot's disk is full or cannot be written.",
+			"Nothing of this request was kept, and nothing of what was asked before is lost. Send it again once the operator has made room.")
+		return
+	}
 	s.fail(w, r, http.StatusInternalServerError, "Something went wrong here.", "The log says what; the request can be sent again.")
 }
 

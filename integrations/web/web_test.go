@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -32,6 +33,8 @@ type core struct {
 	events []bot.Event
 	blobs  map[string][]byte
 	admin  string // the actor who may administer
+	full   bool   // nothing can be stored
+	refuse *bot.Refusal
 	viewed []string
 }
 
@@ -56,6 +59,12 @@ func (c *core) Tasks(_ context.Context, q bot.TaskQuery) ([]bot.Task, error) {
 func (c *core) Steps(context.Context, string) ([]bot.Step, error)          { return c.steps, nil }
 func (c *core) Deliveries(context.Context, string) ([]bot.Delivery, error) { return nil, nil }
 func (c *core) Submit(_ context.Context, e bot.Event) (bot.Ticket, error) {
+	if c.full {
+		return bot.Ticket{}, fmt.Errorf("commit: %w", bot.ErrReadOnly)
+	}
+	if c.refuse != nil {
+		return bot.Ticket{Refused: c.refuse}, nil
+	}
 	c.events = append(c.events, e)
 	return bot.Ticket{Task: "NEW"}, nil
 }
@@ -67,6 +76,9 @@ func (c *core) Put(_ context.Context, r io.Reader, limit int64) (bot.Blob, error
 	}
 	if int64(len(data)) > limit {
 		return bot.Blob{}, bot.ErrTooLarge
+	}
+	if c.full {
+		return bot.Blob{}, fmt.Errorf("put blob: %w", bot.ErrReadOnly)
 	}
 	c.blobs["b"] = data
 	return bot.Blob{SHA256: "b", Size: int64(len(data))}, nil
@@ -482,6 +494,34 @@ func TestLiveTellsOnlyThatSomethingChanged(t *testing.T) {
 	change()
 	if got := next(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestWhyNothingIsTaken tells a fault of ours from one of the asker's.
+func TestWhyNothingIsTaken(t *testing.T) {
+	for name, k := range map[string]struct {
+		core *core
+		body string
+		want int
+		says string
+	}{
+		"the disk is full, with a file":    {&core{full: true}, "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\na\r\n--x--\r\n", 503, "disk is full"},
+		"the disk is full, without a file": {&core{full: true}, "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nhello\r\n--x--\r\n", 503, "disk is full"},
+		"the upload breaks off":            {&core{}, "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\n\r\na,b", 400, "broke off"},
+		"not allowed":                      {&core{refuse: &bot.Refusal{Kind: "policy", Message: "not you"}}, "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nhello\r\n--x--\r\n", 403, "not you"},
+		"paused":                           {&core{refuse: &bot.Refusal{Kind: "paused", Message: "not now"}}, "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nhello\r\n--x--\r\n", 503, "not now"},
+		"too much":                         {&core{refuse: &bot.Refusal{Kind: "waiting", Message: "too many"}}, "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nhello\r\n--x--\r\n", 429, "too many"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ts := server(t, k.core, open)
+			status, body, _ := request(t, "POST", ts.URL+"/tasks", strings.NewReader(k.body), "Content-Type", "multipart/form-data; boundary=x", "Origin", ts.URL)
+			if status != k.want || !strings.Contains(body, k.says) {
+				t.Errorf("status %d, want %d, %q in %s", status, k.want, k.says, body)
+			}
+		})
+	}
+	if status, body, _ := request(t, "GET", server(t, &core{}, open).URL+"/nowhere", nil); status != 404 || !strings.Contains(body, "There is no such page") || !strings.Contains(body, "<nav") {
+		t.Errorf("an unknown page: %d %s", status, body)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,7 +84,11 @@ func (c *checker) oneOf(key, value string, allowed ...string) {
 }
 
 func (c *checker) listen() {
-	if _, _, err := net.SplitHostPort(c.l.Listen); err != nil {
+	_, port, err := net.SplitHostPort(c.l.Listen)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
 		c.problem("listen", fmt.Sprintf("listen: %q is no address", c.l.Listen), "write host:port, for instance 127.0.0.1:8080")
 	}
 }
