@@ -49,15 +49,17 @@ func TestRestsOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script modeltest.Script
 		want   string
+		file   string
 	}{
-		"profile alone": {lead(modeltest.Do("finish", args{"message": "Fine."})), "*Based on: profile of `sales.csv` (3 rows)*"},
-		"named":         {lead(run("print(open('in/sales.csv').readline())"), modeltest.Do("finish", args{"message": "Fine."})), "*Based on: `sales.csv` (3 rows)*"},
-		"whole folder":  {lead(run("import os\nprint(os.listdir('in'))"), modeltest.Do("finish", args{"message": "Fine."})), "*Based on: `sales.csv` (3 rows)*"},
+		"one row":       {script: lead(modeltest.Do("finish", args{"message": "Fine."})), want: "*Based on: profile of `sales.csv` (1 row)*", file: "region,amount\nNorth,3\n"},
+		"profile alone": {lead(modeltest.Do("finish", args{"message": "Fine."})), "*Based on: profile of `sales.csv` (3 rows)*", sales},
+		"named":         {lead(run("print(open('in/sales.csv').readline())"), modeltest.Do("finish", args{"message": "Fine."})), "*Based on: `sales.csv` (3 rows)*", sales},
+		"whole folder":  {lead(run("import os\nprint(os.listdir('in'))"), modeltest.Do("finish", args{"message": "Fine."})), "*Based on: `sales.csv` (3 rows)*", sales},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
 			w.model(modeltest.Start(t, tc.script))
-			if o := w.must(w.task("01A", "go", w.input("sales.csv", []byte(sales)))); !strings.HasSuffix(o.Message, tc.want) {
+			if o := w.must(w.task("01A", "go", w.input("sales.csv", []byte(tc.file)))); !strings.HasSuffix(o.Message, tc.want) {
 				t.Errorf("got %s", o.Message)
 			}
 		})

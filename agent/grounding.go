@@ -197,11 +197,11 @@ func (l *loop) restsOn() string {
 		var facts []string
 		switch {
 		case counted && rows > 0:
-			facts = append(facts, fmt.Sprintf(t.words.RowsUsed, grouped(r.used), grouped(rows)))
+			facts = append(facts, fmt.Sprintf(numbered(t.words.RowsUsed, rows), grouped(r.used), grouped(rows)))
 		case counted:
-			facts = append(facts, fmt.Sprintf(t.words.RowsUsedOnly, grouped(r.used)))
+			facts = append(facts, fmt.Sprintf(numbered(t.words.RowsUsedOnly, r.used), grouped(r.used)))
 		case rows > 0:
-			facts = append(facts, fmt.Sprintf(t.words.Rows, grouped(rows)))
+			facts = append(facts, fmt.Sprintf(numbered(t.words.Rows, rows), grouped(rows)))
 		}
 		if r.leftOut > 0 {
 			left := fmt.Sprintf(t.words.RowsLeftOut, grouped(r.leftOut))
@@ -234,6 +234,14 @@ func (l *loop) restsOn() string {
 		parts = append(parts, t.words.NoFiles)
 	}
 	return "*" + t.words.BasedOn + ": " + strings.Join(parts, "; ") + "*"
+}
+
+// numbered gives a text's nouns their number: "row(s)" is "row" for one.
+func numbered(text string, n int64) string {
+	if n == 1 {
+		return strings.ReplaceAll(text, "(s)", "")
+	}
+	return strings.ReplaceAll(text, "(s)", "s")
 }
 
 // grouped writes a whole number with its thousands apart.

@@ -21,7 +21,7 @@ func TestLanguages(t *testing.T) {
 			{"by its whole name", sandbox.SQL, `select count(*) as n from "sales-2024.csv"`, []string{"n", "3"}},
 			{"a result is a DataFrame", sandbox.Python, "print(int(sql_result['n'][0]) + 1); import pandas as pd; extra = pd.DataFrame({'x': [1, 2]})", []string{"4"}},
 			{"a DataFrame is a table", sandbox.SQL, "create table kept as select x * 10 as y from extra; select sum(y) from kept", []string{"30"}},
-			{"a table stays; values with semicolons", sandbox.SQL, "insert into kept values (7); select max(y), ';' from kept where y < 10", []string{"1 rows changed", "7"}},
+			{"a table stays; values with semicolons", sandbox.SQL, "insert into kept values (7); select max(y), ';' from kept where y < 10", []string{"1 row changed", "7"}},
 			{"javascript", sandbox.JavaScript, "const fs = require('fs'); console.log(fs.readFileSync('in/sales-2024.csv', 'utf8').split('\\n').length)", []string{"5"}},
 			{"javascript modules", sandbox.JavaScript, "import { readdirSync } from 'node:fs'; console.log(await Promise.resolve(readdirSync('in').length))", []string{"1"}},
 			{"bash", sandbox.Bash, "wc -l < in/sales-2024.csv | tr -d ' '; python3 -c 'import sandpiper; print(sandpiper.WORKSPACE)'", []string{"4", "/workspace"}},

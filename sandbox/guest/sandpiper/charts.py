@@ -361,7 +361,7 @@ def heat(frame: pandas.DataFrame, *, title: str = "", unit: str = "", percent: b
     if frame.empty or not frame.notna().any().any():
         return _nothing(title, speech)
     note = (
-        speech.pick(f"Not shown: {left[0]} rows, {left[1]} columns", f"Не показано: строк {left[0]}, столбцов {left[1]}")
+        speech.pick(f"Not shown: {speech.count(left[0], 'row', 'rows')}, {speech.count(left[1], 'column', 'columns')}", f"Не показано: строк {left[0]}, столбцов {left[1]}")
         if any(left)
         else ""
     )

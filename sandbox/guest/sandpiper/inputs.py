@@ -92,11 +92,11 @@ def _limits(frame: pandas.DataFrame, speech: Speech) -> tuple[pandas.DataFrame, 
             continue
         values = pandas.to_numeric(texts[plain].str.replace(",", ".").str.replace("−", "-"))
         frame = frame.assign(**{name: values.reindex(frame.index)})
-        shown = clean(texts[limited].iloc[0], 20)
+        shown, cells = clean(texts[limited].iloc[0], 20), int(limited.sum())
         notes.append(
             speech.pick(
-                f'column "{clean(str(name))}": {int(limited.sum())} cells such as {shown} only give a limit, and are left out',
-                f"столбец «{clean(str(name))}»: ячейки вида {shown} ({int(limited.sum())}) задают лишь предел и не вошли",
+                f'column "{clean(str(name))}": {speech.count(cells, "cell", "cells")} such as {shown} only {"gives" if cells == 1 else "give"} a limit, and {"is" if cells == 1 else "are"} left out',
+                f"столбец «{clean(str(name))}»: ячейки вида {shown} ({cells}) задают лишь предел и не вошли",
             )
         )
     if notes:

@@ -46,6 +46,7 @@ _SHAPE = re.compile(
 )
 # Marks of other scripts, and those without width that set the direction of writing.
 _NATIVE = str.maketrans("٫٬，．＄￥－＋（）", ".,,.$¥-+()") | dict.fromkeys(map(ord, "\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff\u061c"))
+_GREATEST = 1e290  # so that no sum of a file's cells is beyond a float
 LONGEST = 64  # characters beyond which nothing is a number
 _GROUPS = {
     ",": re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}"),
@@ -238,6 +239,8 @@ def converter(marks: Marks) -> Callable[[str], float | int]:
             body = body.replace(",", ".")
         if match["exp"]:
             value: float | int = float(body + match["exp"].lower().replace("d", "e"))
+            if abs(value) > _GREATEST:
+                raise ValueError("beyond what can be added up")
         else:
             value = float(body) if "." in body else int(body)
         negative = match["open"] or match["minus"] or (match["sign"] or match["sign2"] or "+") != "+"

@@ -49,8 +49,7 @@ def _file(entry: dict[str, Any], values: str, budget: int) -> str:
         if entry.get(key):
             facts.append(label + (entry[key] if key == "encoding" else quoted(entry[key]) if entry[key].strip() else "tab" if entry[key] == "\t" else "space"))
     facts.append(f"header in row {entry['header_row']}" if entry["header_row"] else "no header")
-    facts.append(f"{entry['rows']:,} rows")
-    facts.append(f"{len(entry['columns']):,} columns")
+    facts.extend(f"{count:,} {noun}{'' if count == 1 else 's'}" for count, noun in ((entry["rows"], "row"), (len(entry["columns"]), "column")))
     lines = [head + ", ".join(facts)]
     used = len(lines[0])
     for note in (entry["notes"] if values == "full" else entry["remarks"])[:30]:

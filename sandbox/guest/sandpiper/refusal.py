@@ -7,7 +7,7 @@ from typing import Any
 _TEXTS: dict[str, tuple[str, str]] = {
     "empty": ("The file is empty (0 bytes): export it again and send it once it has content.", "Файл пуст (0 байт): выгрузите его ещё раз и пришлите с содержимым."),
     "blank": ("The file is blank: it holds nothing but spaces and line ends; export it again.", "В файле только пробелы и переводы строк: выгрузите его ещё раз."),
-    "header_only": ("The file has a header ({columns} columns) but no rows under it: check the filter of the export and send it again.", "В файле есть заголовок (столбцов: {columns}), но нет строк: проверьте фильтр выгрузки и пришлите снова."),
+    "header_only": ("The file has a header (columns: {columns}) but no rows under it: check the filter of the export and send it again.", "В файле есть заголовок (столбцов: {columns}), но нет строк: проверьте фильтр выгрузки и пришлите снова."),
     "not_regular": ("It is not a regular file.", "Это не обычный файл."),
     "login": ("This is an HTML page asking for a login, saved in place of the file: sign in, download the file itself and send that.", "Это HTML-страница входа, сохранённая вместо файла: войдите, скачайте сам файл и пришлите его."),
     "html_error": ("This is an HTML page that reports an error, saved in place of the file: download the file again and send that.", "Это HTML-страница с сообщением об ошибке вместо файла: скачайте файл ещё раз."),

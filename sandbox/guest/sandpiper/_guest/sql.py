@@ -36,7 +36,7 @@ def execute(source, space):
                 import pandas
                 space["sql_result"] = pandas.DataFrame(rows, columns=names)
             elif cursor.rowcount >= 0:
-                print(f"{cursor.rowcount} rows changed")
+                print(f"{cursor.rowcount} row{'' if cursor.rowcount == 1 else 's'} changed")
     except sqlite3.Error as error:
         print(f"SQL error: {error}", file=sys.stderr)
         _name_tables(connection, space)
@@ -126,7 +126,7 @@ def _show(names, rows, more):
     print("  ".join("-" * width for width in widths))
     for row in cells:
         print(line(row))
-    total = f"{len(rows)}{' or more' if more else ''} rows"
+    total = f"{len(rows)}{' or more' if more else ''} row{'' if len(rows) == 1 and not more else 's'}"
     print(f"({total}, the first {SHOWN} shown)" if len(rows) > SHOWN else f"({total})")
 
 

@@ -364,7 +364,7 @@ class Artist:
             self.say.pick("Correlation ", "Корреляция ")
             + self.say.number(r, 2)
             + self.say.pick(
-                f" over {self.say.number(len(pair), 0)} rows.", f", строк: {self.say.number(len(pair), 0)}."
+                f" over {self.say.count(len(pair), 'row', 'rows')}.", f", строк: {self.say.number(len(pair), 0)}."
             )
         )
         return Drawn(

@@ -209,13 +209,13 @@ class Report:
         if t.continued:
             notes.append(
                 say.pick(
-                    f"{say.number(t.continued, 0)} lines continue the one before", f"строк-продолжений: {say.number(t.continued, 0)}"
+                    f"{say.count(t.continued, 'line continues', 'lines continue')} the one before", f"строк-продолжений: {say.number(t.continued, 0)}"
                 )
             )
         if t.strange:
             notes.append(
                 say.pick(
-                    f"{say.number(t.strange, 0)} lines of no known form are left out",
+                    f"{say.count(t.strange, 'line of no known form is', 'lines of no known form are')} left out",
                     f"нераспознанных строк: {say.number(t.strange, 0)}",
                 )
             )

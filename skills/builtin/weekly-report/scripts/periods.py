@@ -57,7 +57,7 @@ class Periods:
 def divide(frame: pandas.DataFrame, wish: wishes.Wish, speech: Speech, notes: list[str]) -> Periods:
     undated = int(frame[wish.date].isna().sum())
     if undated:
-        notes.append(speech.pick(f"{undated} rows without a date are left out", f"Строк без даты, не вошли: {undated}"))
+        notes.append(speech.pick(f"{speech.count(undated, 'row without a date is', 'rows without a date are')} left out", f"Строк без даты, не вошли: {undated}"))
     frame = frame[frame[wish.date].notna()]
     if frame.empty:
         refuse(speech.pick("No row has a date.", "Ни в одной строке нет даты."))
