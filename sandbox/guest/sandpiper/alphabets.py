@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 
 COMMON, UNION, UNKNOWN, CONTROL, INSIDE = 30.0, 22.0, -15.0, -40.0, -25.0
-_SIGNS = dict.fromkeys("№«»–—€°“”„’‘…•·£§\u00a0", 18.0) | dict.fromkeys("²³µ½¼±®©™", 8.0)
+_SIGNS = dict.fromkeys("№«»–—€°“”„’‘…•·£§²³µ\u00a0", 22.0) | dict.fromkeys("½¼±®©™ºª", 8.0)
 
 # What each language writes beyond a to z; the number is how readily it is believed.
 _WESTERN = {
-    "German": ("äöüß", 30), "French": ("éèàçê", 30), "French, rarer": ("éèàçêâîôûëïùœæ", 27), "Spanish": ("ñóíáúéü¿¡ºª", 30), "Portuguese": ("ãçõéáíóúâêôà", 30), "Italian": ("àèéìòù", 30),
+    "German": ("äöüß", 30), "French": ("éèàçê", 30), "French, rarer": ("éèàçêâîôûëïùœæ", 27), "Spanish": ("ñóíáúéü¿¡", 30), "Portuguese": ("ãçõéáíóúâêôà", 30), "Italian": ("àèéìòù", 30),
     "Swedish": ("åäöé", 30), "Danish": ("æøåé", 30), "Dutch": ("ëéïóè", 29), "Catalan": ("àçèéíòóúï", 29), "Icelandic": ("ðþæöáéíóúý", 24),
 }  # fmt: skip
 _CENTRAL = {
@@ -46,6 +46,11 @@ CODECS = (
 )  # fmt: skip
 
 _MIXED = re.compile(r"[a-zA-Z][^\W\d_a-zA-Z]|[^\W\d_a-zA-Z][a-zA-Z]")
+# A letter alone, or between digits: a sign read as a letter.
+_ALONE = re.compile(r"(?<!\w)[^\W\d_a-zа-яёіїєў](?![\w.])|(?<=\d)[^\W\d_a-zA-Z](?=\d)")
+# Signs where they belong: a square metre, degrees, an amount of money.
+_IN_PLACE = re.compile(r"(?<=m)[²³]|µ(?=[a-zA-Z])|°(?=[CF])|(?<=\d)[\u00a0 ]?€|€(?=[\u00a0 ]?\d)|(?<=\d)\u00a0(?=\d{3})")
+_FINAL_SIGMA = re.compile("ς(?=[α-ωά-ώ])")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 # A sign that no word has inside: between two letters, and above 127.
 _SIGN_INSIDE = re.compile(r"(?<=[^\W\d_])[^\w\s'’·.\-/,;\x00-\x7f](?=[^\W\d_])")
@@ -64,13 +69,17 @@ def score(sample: bytes, codec: str) -> float:
             prior += 4 / len(set(high))
         words = _WORD.findall(text)
         # Hardly a word has more letters with marks than without.
-        odd = sum(len(w) for w in words if sum(c > "\x7f" for c in w) > 0.6 * len(w))
+        odd = sum(len(w) for w in words if sum(c > "\x7f" for c in w) > 0.6 * len(w)) + 2 * sum(c > "\x7f" for c in _ALONE.findall(text))
+        total += 10 * len(_IN_PLACE.findall(text))
     else:
         weights, prior = _SCRIPTS[codec]
         total = sum(weights[low] if (low := c.lower()) in weights else _other(c) for c in high)
-        odd = 2 * len(_MIXED.findall(text))
+        odd = 2 * len(_MIXED.findall(text)) + 2 * sum(c > "\x7f" for c in _ALONE.findall(text))
+        prior += 4 / len(set(high))
         if weights is _CYRILLIC or weights is _GREEK:
             odd += sum(len(w) for w in _WORD.findall(text) if len(w) > 4 and not _VOWELS.search(w))
+        if weights is _GREEK:
+            odd += 2 * len(_FINAL_SIGMA.findall(text))
         if weights is _HEBREW:
             odd += 2 * len(_FINAL_INSIDE.findall(text))
     odd += 2 * _odd_case(text)

@@ -128,6 +128,7 @@ _MULTI = (
 )
 # A letter of such a script within a word of a to z.
 _WITHIN = re.compile(r"(?<=[a-z])[^\x00-\x7f](?=[a-z])")
+_CP949_EXTRA = re.compile(rb"[\x81-\xc6][\x41-\x5a\x61-\x7a\x81-\xa0]")
 _GB_FIRST = re.compile(rb"[\xb0-\xd7][\xa1-\xfe]")
 _BIG5_FIRST = re.compile(rb"[\xa4-\xc6][\x40-\x7e\xa1-\xfe]")
 
@@ -182,7 +183,7 @@ def check(text: str) -> None:
 
 def _multi_score(sample: bytes, name: str, codec: str, letters: str) -> float:
     whole = sample
-    for cut in range(4):  # the sample may end inside a character
+    for cut in range(4 if len(whole) >= _SAMPLE else 1):  # a sample that was cut may end inside a character
         try:
             text = whole[: len(whole) - cut].decode(codec)
             break
@@ -205,7 +206,9 @@ def _multi_score(sample: bytes, name: str, codec: str, letters: str) -> float:
         ideographs = len(re.findall(r"[\u4e00-\u9fff\u3000-\u303f\uff00-\uff60]", text)) / len(high)
         half = len(re.findall(r"[\uff66-\uff9f]", text)) / len(high)
         return (34 if share > 0.1 else 15) * (share + ideographs) - 30 * half
-    return 32 * share
+    # Korean is written in EUC-KR; what its extension adds is rare.
+    extended = len(_CP949_EXTRA.findall(sample)) / len(high) if name == "euc-kr" else 0.0
+    return 32 * share - 40 * extended
 
 
 def _same_text(sample: bytes, one: str, other: str) -> bool:

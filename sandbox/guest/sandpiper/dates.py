@@ -31,8 +31,6 @@ _MONTHS = {
     )
     for name in names.split()
 }
-# How the names that a date may begin with begin: months, and days of the week.
-BEGINNINGS = frozenset(re.sub(r"i\u0307", "i", name[:3]) for name in _MONTHS) | set("mon tue wed thu fri sat sun".split())
 _MONTH = r"(?P<mon>[^\W\d_]{3,12})\.?"
 # Zones whose names mean one offset; CST, IST and BST mean several.
 _ZONES = {
@@ -43,16 +41,25 @@ _TIME = (
     r"(?:(?:[T ]|,\s|:)\s*(?P<H>\d{1,2})(?P<c>[:.])(?P<M>\d{2})(?:(?P=c)(?P<S>\d{2})(?P<f>[.,]\d{1,9})?)?"
     rf"\s*(?P<ap>[AaPp]\.?[Mm]\.?)?\s*(?P<tz>Z|UTC|GMT|[+-]\d{{2}}(?::?\d{{2}})?|{'|'.join(_ZONES)})?)?"
 )
+# Days of the week before dates of digits, where a word like "until" would be something else.
+_DAYS = (
+    "mon monday tue tues tuesday wed wednesday thu thurs thursday fri friday sat saturday sun sunday mo montag di dienstag mi mittwoch do donnerstag fr freitag sa samstag so sonntag"
+    " пн вт ср чт пт сб вс понедельник вторник среда четверг пятница суббота воскресенье lun lundi mar mardi mer mercredi jeu jeudi ven vendredi sam samedi dim dimanche lunes martes"
+    " miércoles jueves viernes sábado domingo lunedì martedì mercoledì giovedì venerdì sabato domenica ma wo za zo pon wt śr czw pt sob nie nd seg ter qua qui sex sáb dom må ti on to lö sö"
+)
+_DAY_NAME = rf"(?:(?:{'|'.join(sorted(_DAYS.split(), key=len, reverse=True))})\.?,?\s+)?"
+# How the names that a date may begin with begin: months, and days of the week.
+BEGINNINGS = frozenset(name[:3] for name in (*_MONTHS, *_DAYS.split()))
 _WEEKDAY = r"(?:[^\W\d_]{2,11}\.?,?\s+)?"
 
 # Shape name -> (pattern, strftime form of its date part). "%1" and "%2" stand
 # for day and month in the order that the column decides.
 _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (form, re.compile(pattern + _TIME if timed else pattern))
+    (form, re.compile(pattern + _TIME if timed else pattern, re.IGNORECASE if pattern.startswith(_DAY_NAME) else 0))
     for form, pattern, timed in (
-        ("%Y{s}%m{s}%d", r"(?P<y>\d{4})(?P<s>[-/.])(?P<m>\d{1,2})(?P=s)(?P<d>\d{1,2})", True),
-        ("%1{s}%2{s}%Y", r"(?P<a>\d{1,2})(?P<s>[-/.])(?P<b>\d{1,2})(?P=s)(?P<y>\d{4})", True),
-        ("%1{s}%2{s}%y", r"(?P<a>\d{1,2})(?P<s>[-/.])(?P<b>\d{1,2})(?P=s)(?P<y>\d{2})", True),
+        ("%Y{s}%m{s}%d", _DAY_NAME + r"(?P<y>\d{4})(?P<s>[-/.])(?P<m>\d{1,2})(?P=s)(?P<d>\d{1,2})", True),
+        ("%1{s}%2{s}%Y", _DAY_NAME + r"(?P<a>\d{1,2})(?P<s>[-/.])(?P<b>\d{1,2})(?P=s)(?P<y>\d{4})", True),
+        ("%1{s}%2{s}%y", _DAY_NAME + r"(?P<a>\d{1,2})(?P<s>[-/.])(?P<b>\d{1,2})(?P=s)(?P<y>\d{2})", True),
         ("%d{s}%b{s}%Y", _WEEKDAY + r"(?P<d>\d{1,2})(?:er|st|nd|rd|th|º|ª)?(?P<s>[-/ ]|\.\s?)" + _MONTH + r"[-/ ,]\s?(?P<y>\d{4})(?:\s?г\.?)?", True),
         ("%d{s}%b{s}%y", r"(?P<d>\d{1,2})(?P<s>[-/ ])" + _MONTH + r"[-/ ](?P<y>\d{2})", True),
         ("%b %d, %Y", _WEEKDAY + _MONTH + r"\s(?P<d>\d{1,2})(?:st|nd|rd|th)?,?\s(?P<y>\d{4})", True),

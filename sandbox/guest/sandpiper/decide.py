@@ -101,7 +101,7 @@ def decide(column: Evidence, context: Context) -> Decision:
         _decide_boolean(column, decision, absent)
     elif _mostly(column.number, column.date.cells, column, decision.identifier):
         _decide_number(column, decision, absent, context)
-    elif _mostly(column.date, column.number.cells, column, identifier=False):
+    elif _mostly(column.date, column.number.cells, column, identifier=decision.identifier and column.date_facts.forms <= {"%b-%y"}) and not (decision.identifier and column.date_facts.forms <= {"%b-%y"}):
         _decide_date(column, decision, absent, context)
     elif _has_attached(column, decision):
         pass

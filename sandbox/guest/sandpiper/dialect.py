@@ -56,6 +56,8 @@ def decide(text: str, complete: bool) -> Dialect | None:
         found = _best([line.replace(several, STAND_IN) for line in lines[:_LINES]])
         if found is not None and found.delimiter == STAND_IN:
             return replace(found, several=several)
+    if _one_column(lines[:_LINES]):
+        return Dialect("", width=1)
     comments = 0
     while comments < len(lines) and lines[comments].startswith(("#", "%%", "//")) and comments < 200:
         comments += 1
@@ -71,6 +73,24 @@ def decide(text: str, complete: bool) -> Dialect | None:
         comments = 0
     best = _best(lines[: _LINES * 2])
     return None if best is None else Dialect(best.delimiter, best.quote, best.width, comments, best.quoting, best.escape)
+
+
+# A number of telephone, blanks and all.
+_PHONE = re.compile(r"\+?\(?\d[\d ()/\-]{5,}\d")
+
+
+def _one_column(lines: list[str]) -> bool:
+    """Whether a name stands over lines that are each one number or date: 1,5 under Betrag is no two cells."""
+    filled = [line.strip() for line in lines if line.strip()]
+    if len(filled) < 3 or kind(filled[0]) != "text" or any(mark in filled[0] for mark in _COMMON):
+        return False
+    body = filled[1:]
+    if not any(mark in line for line in body for mark in (*_COMMON, " ")):
+        return False
+    if all(kind(line) in ("number", "date") for line in body):
+        # Whole numbers apart by commas, 1,200 and 2,300, may be two columns; under a single name they are not.
+        return True
+    return all(_PHONE.fullmatch(line) for line in body) and any("+" in line or "(" in line for line in body)
 
 
 def _several(lines: list[str]) -> str:

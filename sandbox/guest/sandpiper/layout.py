@@ -22,7 +22,7 @@ _PREAMBLE = 40  # rows within which a table must begin
 _NAME_LIMIT = 200
 _UNIT = re.compile(
     r"[\[(].{1,16}[\])]|%|[€$£¥₽]|°[CF]|EUR|USD|GBP|RUB|руб\.?|тыс\.?\s?руб\.?|шт\.?|[kmcMG]?[gmWVABls]|[kMG]?B|kWh|MWh|кВт·?ч?|кг|г|м|км|с|мин|ч"
-    r"|ms|s|sec|min|h|hours|days|pcs|units?|m/s|km/h|kg/m3|m2|m²|m3|m³|hPa|bar|mbar|ppm|mmol/l|mg/l|bpm|count|n/a|text|date|string|-|個|円|元|件"
+    r"|[кМмг]?(?:Па|Вт|Гц|В|А|Ом|л|б|байт)|дБ|мс|сек|мин|час|мм|см|мл|мг|т|мм\s?рт\.?\s?ст\.?|ms|s|sec|min|h|hours|days|pcs|units?|m/s|km/h|kg/m3|m2|m²|m3|m³|hPa|bar|mbar|ppm|mmol/l|mg/l|bpm|count|n/a|text|date(?:time)?|str(?:ing)?|int(?:eger)?|float|double|decimal|numeric|bool(?:ean)?|varchar|-|個|円|元|件"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -46,7 +46,7 @@ def find(head: Sequence[Row], width: int | None = None) -> Layout:
     """
     filled = [sum(1 for cell in row if cell and not cell.isspace()) for row in head]
     width = width or _width(head, filled)
-    start = _start(filled, width)
+    start = _start(head, filled, width)
     if start is None:
         return Layout(width, len(head), 0, [], notes=[])
     body = [head[i] for i in range(start + 1, len(head)) if filled[i]]
@@ -87,13 +87,34 @@ def _width(head: Sequence[Row], filled: Sequence[int]) -> int:
     return max(w for w, n in extents.items() if n >= max(1, 0.3 * most))
 
 
-def _start(filled: Sequence[int], width: int) -> int | None:
+def _start(head: Sequence[Row], filled: Sequence[int], width: int) -> int | None:
     """The first row that is as full as the table's rows are."""
     enough = width if width <= 2 else max(2, round(0.55 * width))
     candidates = [i for i, n in enumerate(filled[:_PREAMBLE]) if n >= enough]
     if candidates:
-        return _past_particulars(filled, candidates[0], width)
+        start = _past_particulars(filled, candidates[0], width)
+        return _past_pairs(head, filled, start, width)
     return next((i for i, n in enumerate(filled) if n), None)
+
+
+def _past_pairs(head: Sequence[Row], filled: Sequence[int], start: int, width: int) -> int:
+    """Past narrower rows at the top, such as "Customer | ACME", to a whole row of names over values."""
+    for i in range(start, min(len(head), start + 12)):
+        row = head[i]
+        if filled[i] < width:
+            if any(cell.strip() for cell in row[filled[i] :]):
+                return start
+            continue
+        names = [cell.strip() for cell in row[:width]]
+        body = [head[j] for j in range(i + 1, min(len(head), i + 60)) if filled[j]]
+        whole = len(body) >= 2 and sum(filled[j] == width for j in range(i, min(len(head), i + 60))) >= 0.6 * (len(body) + 1)
+        named = len(set(names)) == width and all(kind(name) == "text" for name in names)
+        return i if i > start and width >= 3 and whole and named and _is_header(row, body, width) and _has_values(body, width) else start
+    return start
+
+
+def _has_values(body: Sequence[Row], width: int) -> bool:
+    return any(sum(j < len(row) and kind(row[j]) in ("number", "date") for row in body) >= 0.8 * len(body) for j in range(width))
 
 
 def _past_particulars(filled: Sequence[int], start: int, width: int) -> int:
@@ -184,8 +205,10 @@ def _is_labels(row: Row, below: Sequence[Row], width: int) -> bool:
         if kind(cell) != "text" or cell in missing.SPECIAL or cell in missing.ALWAYS or sum(map(str.isalpha, cell)) < 2 or _UNIT.fullmatch(cell):
             return False
         worded += 1
-    whole = all(j < len(row) and row[j].strip() for j in range(1, width)) and "!!" in "".join(row)
-    return worded >= max(2, 0.6 * typed) or (worded == typed == 1 and whole)
+    # Beside columns of words, a row of labels shows as one by blanks, questions, or signs that no value has.
+    texts = [row[j].strip() for j in range(min(width, len(row)))]
+    telling = "!!" in "".join(texts) or any(t.startswith("{") or len(t.split()) > 2 for t in texts) or texts[0] == ""
+    return worded >= max(2, 0.6 * typed) and (typed == width or telling) or (worded == typed == 1 and "!!" in "".join(texts))
 
 
 def _is_settings(head: Sequence[Row], start: int, body: Sequence[Row], width: int) -> bool:
@@ -285,7 +308,8 @@ def _take_units(layout: Layout, head: Sequence[Row], filled: Sequence[int]) -> N
         return
     cells = [cell.strip() for cell in head[i][: layout.width]]
     units = [(layout.names[j], cell) for j, cell in enumerate(cells) if cell and cell != "-"]
-    if not units or any(not _UNIT.fullmatch(cell) for _, cell in units):
+    known = sum(_UNIT.fullmatch(cell) is not None for _, cell in units)
+    if not units or known < 0.6 * len(units) or any(len(cell) > 8 or kind(cell) != "text" for _, cell in units if not _UNIT.fullmatch(cell)):
         return
     below = [r for r in head[i + 1 : i + 20] if any(c.strip() for c in r)]
     numeric = 0

@@ -18,6 +18,7 @@ _MAX_CELLS = 6_000_000
 _MAX_TABLES = 40
 _NAME = r"(?:[`\"\[]?[\w$ ]+[`\"\]]?\.)*[`\"\[]?(?P<name>[\w$ \-]+?)[`\"\]]?"
 _BEGIN = re.compile(r"^[ \t]*(?:INSERT\s+(?:IGNORE\s+)?(?:INTO\s+)?[`\"\[\w]|COPY\s+\S+.*\sFROM\s+stdin;)", re.IGNORECASE | re.MULTILINE)
+_FIRST = re.compile(r"\s*(?:--|/\*|#|\\|(?:SET|CREATE|INSERT|COPY|DROP|USE|BEGIN|START|LOCK|ALTER|PRAGMA|SELECT|GO|DELETE|TRUNCATE|REPLACE|PRINT|IF)\b)", re.IGNORECASE)
 _STATEMENT = re.compile(
     rf"^[ \t]*(?:(?P<create>CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?)|(?P<copy>COPY\s+)|(?P<insert>INSERT\s+(?:IGNORE\s+)?(?:INTO\s+)?)){_NAME}\s*"
     r"(?P<rest>\(|VALUES\b|FROM\s+stdin;)",
@@ -48,7 +49,8 @@ class _Rows:
 
 def looks_like(text: str) -> bool:
     """Whether a text is a dump with rows in it."""
-    return _BEGIN.search(text) is not None
+    first = next((line for line in text.lstrip("\ufeff").splitlines() if line.strip()), "")
+    return _FIRST.match(first) is not None and _BEGIN.search(text) is not None
 
 
 def read(source: Source, charset: charsets.Charset) -> Reading:

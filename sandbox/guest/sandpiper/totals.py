@@ -54,6 +54,8 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
         for i in labels:
             if _confirmed(columns, i, j, found, last_block, labels):
                 found.add(i)
+    if last_block:
+        found.update(_summaries(columns, found))
     if last_block and _bare_total(columns):
         found.add(len(columns[0]) - 1)
     return found
@@ -69,6 +71,31 @@ def _balances(column: Sequence[str], last_block: bool) -> list[int]:
     others = [column[i] for i in range(min(rows, 60)) if i not in named and column[i].strip()]
     typed = sum(1 for cell in others if kind(cell) in ("number", "date"))
     return named if len(others) > 1 and typed >= 0.8 * len(others) else []
+
+
+_SUMMARY = re.compile(r"(?:average|avg\.?|mean|median|min(?:imum)?|max(?:imum)?|средн\S{1,6}|минимум|максимум|медиана|durchschnitt|mittelwert|moyenne|promedio|media|平均|最大|最小):?", re.IGNORECASE)
+
+
+def _summaries(columns: Sequence[Sequence[str]], found: set[int]) -> set[int]:
+    """Rows at the end that say they are a mean, a least or a greatest value, and are."""
+    rows = len(columns[0])
+    summaries: set[int] = set()
+    for i in range(rows - 1, max(2, rows - 7), -1):
+        if i in found:
+            continue
+        if rows > 20_000 or not any(_SUMMARY.fullmatch(column[i].strip()) for column in columns[:_LABEL_COLUMNS]):
+            break
+        summaries.add(i)
+    above = [i for i in range(rows) if i not in summaries and i not in found] if summaries else []
+    return {i for i in summaries if any(_sums_up(column[i], [column[k] for k in above]) for column in columns)}
+
+
+def _sums_up(cell: str, above: Sequence[str]) -> bool:
+    mine, values = _value(cell), sorted(v for v in map(_value, above) if v is not None)
+    if mine is None or len(values) < 2:
+        return False
+    tells = (math.fsum(values) / len(values), values[0], values[-1], values[len(values) // 2], (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2)
+    return any(math.isclose(mine, tell, rel_tol=5e-3) for tell in tells)
 
 
 def _bare_total(columns: Sequence[Sequence[str]]) -> bool:
@@ -151,15 +178,32 @@ def footer(rows: Sequence[Sequence[str]], usual: int) -> int:
     """
     if usual < 2:
         return 0
-    count = 0
+    count = passed = 0
     for row in reversed(rows):
         filled = [cell for cell in row if cell.strip()]
         if not filled:
             count += 1
         elif len(filled) <= max(1, usual // 3) and not _LABEL.fullmatch(filled[0].strip()) and _is_remark(filled[0].strip(), usual):
             count += 1
+        elif len(filled) <= max(1, usual // 3) and not any(_LABEL.fullmatch(cell.strip()) for cell in filled):
+            passed += 1  # a row or a remark: what stands above it says
+            count += 1
         else:
             break
+    # Below a total there are only remarks; elsewhere what might be a row is one.
+    above = rows[len(rows) - count - 1] if count < len(rows) else ()
+    if passed and not any(_LABEL.fullmatch(cell.strip()) for cell in above if cell.strip()):
+        return _surely_remarks(rows, usual)
+    return count if count < len(rows) else 0
+
+
+def _surely_remarks(rows: Sequence[Sequence[str]], usual: int) -> int:
+    count = 0
+    for row in reversed(rows):
+        filled = [cell for cell in row if cell.strip()]
+        if filled and not (len(filled) <= max(1, usual // 3) and not _LABEL.fullmatch(filled[0].strip()) and _is_remark(filled[0].strip(), usual)):
+            break
+        count += 1
     return count if count < len(rows) else 0
 
 
