@@ -90,6 +90,11 @@ func (e *privateEngine) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.command.Stdout, e.command.Stderr = log, log
+	// What the engine puts down for a moment is not the sandbox's.
+	if err := os.MkdirAll(path("tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e.command.Env = append(os.Environ(), "TMPDIR="+path("tmp"))
 	if err := e.command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +345,8 @@ func nothingLeft(t *testing.T, engine *privateEngine, owner string, before footp
 		t.Errorf("before %+v, after %+v; what is left:\n%s", before, after, holdings())
 	}
 	if after.temporary > before.temporary {
-		t.Errorf("%d temporary files left", after.temporary-before.temporary)
+		names, _ := os.ReadDir(os.TempDir())
+		t.Errorf("%d temporary files left: %v", after.temporary-before.temporary, names)
 	}
 	if after.heap > before.heap+32<<20 {
 		t.Errorf("heap grew from %d to %d bytes", before.heap, after.heap)
