@@ -89,11 +89,11 @@ func (l *loop) programText(p bot.Program, result sandbox.Result) string {
 	if result.Hint != "" {
 		b.WriteString("hint: " + cleanLine(result.Hint, 300) + "\n")
 	}
-	if p.Verdict != string(sandbox.OK) && p.Language == string(sandbox.Python) {
-		b.WriteString("Python's memory is as it was before this program; files that it wrote stay.\n")
-	}
-	if result.Forgotten && p.Verdict == string(sandbox.OK) {
+	switch {
+	case result.Lost || result.Forgotten && p.Verdict == string(sandbox.OK):
 		b.WriteString("Python's memory was dropped: import and load again.\n")
+	case p.Verdict != string(sandbox.OK) && p.Language == string(sandbox.Python):
+		b.WriteString("Python's memory is as it was before this program; files that it wrote stay.\n")
 	}
 	if len(p.Files) > 0 {
 		b.WriteString("new or changed files: " + cleanLine(strings.Join(p.Files, ", "), 1000) + "\n")

@@ -44,6 +44,9 @@ type Result struct {
 	// Forgotten is true when the session's Python memory was dropped or rolled
 	// back to what it was before this program.
 	Forgotten bool
+	// Lost is true when the memory of the whole session is gone: its process
+	// was killed. Forgotten is then true too.
+	Lost bool
 }
 
 // Stream is one capped output stream: valid UTF-8, terminal escapes stripped.

@@ -88,6 +88,7 @@ type finished struct {
 	Left      int                  `json:"left"`      // processes that were killed after it
 	Forgotten bool                 `json:"forgotten"`
 	Lost      bool                 `json:"memory_lost"`
+	Silent    bool                 `json:"silent"` // ended without a word on how
 	Changed   []changedFile        `json:"changed"`
 	Streams   map[string]streamEnd `json:"streams"`
 	Evidence  struct {
@@ -224,7 +225,7 @@ func (r *run) verdict(ctx context.Context) Result {
 	result.ExitCode = f.Code
 	result.Wall = min(seconds(f.Evidence.Wall), elapsed)
 	result.CPU = seconds(f.Evidence.CPU)
-	result.Forgotten = f.Forgotten
+	result.Forgotten, result.Lost = f.Forgotten || f.Lost, f.Lost
 	for _, file := range f.Changed {
 		if file.Size >= 0 && unsafeName(file.Path) == "" {
 			result.Changed = append(result.Changed, FileInfo(file))

@@ -158,11 +158,12 @@ class Child:
             os.dup2(fd, number)
             os.close(fd)
         report = program.run(message)
+        null = os.open("/dev/null", os.O_RDWR)
+        for number in (0, 1, 2):  # first: the program may have closed them, and the next descriptor takes the place
+            os.dup2(null, number)
+        if null > 2:
+            os.close(null)
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.connect(REPORTS)
         channel.send(json.dumps({"token": message["token"], **report}).encode()[:60000])
-        null = os.open("/dev/null", os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(null, number)
-        os.close(null)
         return channel

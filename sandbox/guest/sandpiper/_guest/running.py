@@ -42,7 +42,7 @@ class Running:
         self.wall, self.cpu, self.stop = head["wall"], head["cpu"], head["stop"]
         self.pids = head["pids"]
         self.token = os.urandom(16).hex()
-        self.pid, self.began, self.lost, self.exit_seen = 0, None, False, False
+        self.pid, self.began, self.exit_seen = 0, None, False
         self.asked = time.monotonic()
         self.path = f"/run/sandpiper/programs/{number}.{ENDINGS[self.language]}"
         with open(self.path, "wb") as file:
@@ -146,7 +146,7 @@ class Running:
             time.sleep(0.005)
         for fd, text in said.items():
             lines = [line for line in text.splitlines(True) if b"/sandpiper/_guest/" not in line and b'File "<string>"' not in line]
-            if lines:
+            if any(b"File " in line for line in lines):
                 self.streams[fd].take(self.nonce, b"".join(lines))
 
     def _counters(self):
@@ -179,6 +179,7 @@ class Running:
 
     def result(self, reason, report, code, evidence, left):
         """The finished frame: what ended the program, and why we think so."""
+        silent = report is None and self.uses_memory
         report = report or {"code": 0 if code is None else code}
         status = report["code"]
         if reason:
@@ -191,7 +192,7 @@ class Running:
             "code": status if status >= 0 else 128 - status,
             "signal": -status if status < 0 and not reason else 0,
             "error": report.get("error", ""), "module": report.get("module", ""), "line": report.get("line", 0),
-            "lingering": report.get("lingering", 0), "left": left,
+            "lingering": report.get("lingering", 0), "left": left, "silent": silent,
             "evidence": evidence,
             "streams": {stream.name: {"total": stream.total, "tail": len(tail)}
                         for stream, tail in zip(streams, tails)},

@@ -29,6 +29,7 @@ FONTS = "/usr/share/sandpiper/matplotlib"
 def main():
     """Serves the host on descriptors 0 and 1 until it goes away."""
     process.dumpable(False)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process never gets
     process.widen(0)
     process.widen(1)
     supervisor = Supervisor()
@@ -53,6 +54,7 @@ class Supervisor:
         self.marks = {}
         self.deadline = float("inf")
         self.parent, self.channel = 0, None
+        self.lost = False  # the parent has died with the programs' memory
         self.listener = None
         self.reports = {}
         self.wakeup, self.poke = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -221,13 +223,16 @@ class Supervisor:
         else:
             if heir is not None:
                 heir.close()
+            if before and facts.stat(before)[0] in "ZX":
+                self._lose_parent()  # the program killed it; its word comes later
             if running.uses_memory:
                 self._rolled_back(running)
         after = files.snapshot()
         head, tail = running.result(reason, report, code, evidence, left)
         head["changed"] = files.changed(self.marks, after)
         head["forgotten"] = running.uses_memory and not succeeded
-        head["memory_lost"] = running.lost
+        head["memory_lost"] = self.lost and not succeeded
+        self.lost = False
         self.marks = after
         frames.send(1, frames.FINISHED, head, tail)
         if succeeded and before:
@@ -252,7 +257,6 @@ class Supervisor:
                 return
             except (OSError, ValueError, TypeError):
                 pass
-        running.lost = True
         self._lose_parent()
         self._new_parent()
 
@@ -266,9 +270,7 @@ class Supervisor:
         if self.parent:
             self._signal(self.parent, signal.SIGKILL)
         self._drop_channel()
-        self.parent = 0
-        if self.running:
-            self.running.lost = True
+        self.parent, self.lost = 0, True
 
     def _drop_channel(self):
         if self.channel is not None:
@@ -360,6 +362,8 @@ class Supervisor:
         if not left:
             for pid in others:
                 self._signal(pid, signal.SIGKILL)
+            for pid in keep:
+                self._signal(pid, signal.SIGCONT)  # the program may have stopped it
             return 0
         # Stopped all at once, none of them can fork away from us.
         self._signal(-1, signal.SIGSTOP)
