@@ -62,11 +62,13 @@ func New(ctx context.Context, options Options) (*Sandbox, error) {
 }
 
 func newSandbox(ctx context.Context, options Options, api engine) (*Sandbox, error) {
-	info, podman, err := engineInfo(ctx, api, options.Runtime)
+	checking, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	info, podman, err := engineInfo(checking, api, options.Runtime)
 	if err != nil {
 		return nil, err
 	}
-	image, err := inspectImage(ctx, api, options.Image, options.ImageID)
+	image, err := inspectImage(checking, api, options.Image, options.ImageID)
 	if err != nil {
 		return nil, err
 	}
@@ -126,16 +128,23 @@ func (s *Sandbox) Lease(ctx context.Context, options LeaseOptions) (*Session, er
 	own := s.image.id
 	s.mu.Unlock()
 	defer s.tasks.Done()
-	session, err := s.find(ctx, options, own)
-	if err != nil {
-		return nil, err
-	}
-	session.info.Queue = time.Since(asked) - session.waited
-	if err := session.lease(ctx, options.Task); err != nil {
+	for {
+		session, err := s.find(ctx, options, own)
+		if err != nil {
+			return nil, err
+		}
+		session.info.Queue = time.Since(asked) - session.waited
+		err = session.lease(ctx, options.Task)
+		if err == nil {
+			return session, nil
+		}
 		session.shut()
-		return nil, err
+		if !session.info.Warm || ctx.Err() != nil {
+			return nil, err
+		}
+		// It died while it stood ready, with its engine perhaps, and nobody had
+		// noticed yet: the next one, or a fresh one, serves as well.
 	}
-	return session, nil
 }
 
 func (s *Sandbox) find(ctx context.Context, options LeaseOptions, own string) (*Session, error) {
@@ -245,6 +254,7 @@ func (s *Sandbox) discard(container string, renamed <-chan struct{}) {
 }
 
 const (
+	checkTimeout  = 30 * time.Second // for what the engine says of itself and of the image
 	removeTimeout = 30 * time.Second
 	sweepTimeout  = 15 * time.Second
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -89,6 +90,9 @@ func (s *Sandbox) start(ctx context.Context, o Options, imageID string) (*Sessio
 	created()
 	if err != nil {
 		s.release()
+		if errdefs.IsNotFound(err) {
+			s.checkImage(ctx) // it may have been built anew: the next session has it
+		}
 		return nil, startFailure(ctx, "create container", err)
 	}
 	session.container, session.info.Container = made.ID, made.ID
@@ -187,6 +191,9 @@ func startFailure(ctx context.Context, act string, err error) error {
 	}
 	if errdefs.IsNotFound(err) {
 		return &Error{Verdict: Image, Message: "the sandbox's image is gone", Hint: "build it with: sandpiper sandbox build", Err: err}
+	}
+	if strings.Contains(err.Error(), "no space left on device") {
+		return &Error{Verdict: Engine, Message: "the engine's disk is full", Hint: "free some of it (docker system df tells what takes it), and try again", Err: err}
 	}
 	return &Error{Verdict: Engine, Message: "the engine cannot " + act, Hint: "see the engine's log", Err: err}
 }

@@ -37,7 +37,10 @@ type privateEngine struct {
 }
 
 // startEngine starts one, or skips where we may not.
-func startEngine(t *testing.T) *privateEngine {
+func startEngine(t *testing.T) *privateEngine { return startEngineOn(t, nil) }
+
+// startEngineOn has the folder prepared first, by what gives back how to undo it.
+func startEngineOn(t *testing.T, prepare func(t *testing.T, folder string) (undo func())) *privateEngine {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: a private engine needs root")
@@ -52,12 +55,17 @@ func startEngine(t *testing.T) *privateEngine {
 		t.Fatal(err)
 	}
 	e := &privateEngine{folder: folder, address: "unix://" + filepath.Join(folder, "docker.sock"), driver: storageDriver(t)}
+	undo := func() {}
 	t.Cleanup(func() {
 		e.stop(t)
+		undo()
 		if err := os.RemoveAll(folder); err != nil {
 			t.Errorf("the engine left files that cannot be removed: %v", err)
 		}
 	})
+	if prepare != nil {
+		undo = prepare(t, folder)
+	}
 	e.start(t)
 	return e
 }

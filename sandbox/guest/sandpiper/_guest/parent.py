@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import select
+import signal
 import socket
 import time
 
@@ -33,12 +34,12 @@ def start(limits):
         theirs.close()
         return pid, ours
     try:
-        import signal
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # see Child.run
         process.detach({theirs.fileno()})
         process.dumpable(True)
         process.first_to_die(500)
@@ -157,7 +158,12 @@ class Child:
         for number, fd in enumerate(fds, 1):
             os.dup2(fd, number)
             os.close(fd)
+        # Stopped together with what a program left, a parent may get a hangup
+        # from the kernel when that is killed (gVisor's does it). What programs
+        # do with one stays theirs.
+        signal.signal(signal.SIGHUP, program.hangup)
         report = program.run(message)
+        program.hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN) or signal.SIG_DFL
         null = os.open("/dev/null", os.O_RDWR)
         for number in (0, 1, 2):  # first: the program may have closed them, and the next descriptor takes the place
             os.dup2(null, number)

@@ -21,6 +21,7 @@ COROUTINE = 0x80  # inspect.CO_COROUTINE, without what importing it costs each s
 THREADS_MAY_TAKE = 1.0  # seconds a program's threads may outlive it
 
 _main = types.ModuleType("__main__")  # holds what programs leave to each other
+hangup = signal.SIG_DFL  # what programs do with one, while no program runs
 _own = {}  # name to the stream that a program starts with
 _write, _settrace, _setprofile = os.write, sys.settrace, sys.setprofile  # programs replace what they like in modules
 
