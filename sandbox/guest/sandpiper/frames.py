@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas
@@ -13,22 +13,29 @@ from .notes import render
 from .tables import Table
 
 
-def build(table: Table) -> pandas.DataFrame:
-    """The table's rows, block by block, so that texts never pile up."""
-    parts: list[list[Any]] = [[] for _ in table.decisions]
+def build(table: Table, only: Collection[str] | None = None) -> pandas.DataFrame:
+    """The table's rows, block by block, so that texts never pile up.
+
+    With ``only`` no other columns are kept: of a large file, what is not asked
+    for has no room.
+    """
+    wanted = [i for i, decision in enumerate(table.decisions) if only is None or decision.name in only]
+    parts: dict[int, list[Any]] = {i: [] for i in wanted}
+    rows = 0
     for block in table.body.blocks(grid.Tally()):
-        for i, cells in enumerate(block):
-            parts[i].append(_typed(cells, table.decisions[i]))
+        rows += len(block[0])
+        for i in wanted:
+            parts[i].append(_typed(block[i], table.decisions[i]))
+    decisions = [table.decisions[i] for i in wanted]
     columns = {}
-    for i, decision in enumerate(table.decisions):
-        pieces = parts[i]
-        parts[i] = []
+    for i, decision in zip(wanted, decisions, strict=True):
+        pieces = parts.pop(i)
         if pieces:
             columns[decision.name] = pieces[0] if len(pieces) == 1 else pandas.concat(pieces, ignore_index=True)
         else:
             columns[decision.name] = pandas.Series([], dtype=object)
-    frame = pandas.DataFrame(columns)
-    for i, decision in enumerate(table.decisions):
+    frame = pandas.DataFrame(columns) if columns else pandas.DataFrame(index=range(rows))
+    for decision in decisions:
         if decision.type == decide.INTEGER and not frame[decision.name].isna().any():
             frame[decision.name] = frame[decision.name].astype("int64")
     frame.attrs["units"] = {d.name: d.unit for d in table.decisions if d.unit}

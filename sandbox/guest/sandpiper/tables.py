@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -132,11 +132,11 @@ class Table:
         """The notes on the table, then those on its columns."""
         return [*self.notes, *(note for decision in self.decisions for note in decision.notes)]
 
-    def frame(self) -> pandas.DataFrame:
-        """The table as a DataFrame, typed as the profile says."""
+    def frame(self, only: Collection[str] | None = None) -> pandas.DataFrame:
+        """The table, or those of its columns, as a DataFrame typed as the profile says."""
         from . import frames
 
-        return frames.build(self.study())
+        return frames.build(self.study(), only)
 
 
 class _Twins:

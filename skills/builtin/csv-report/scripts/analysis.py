@@ -33,8 +33,7 @@ def analyse(frame: pandas.DataFrame, plan: Plan, speech: Speech) -> Analysis:
     result = Analysis(measure=plan.measures[0] if plan.measures else None)
     values = frame[result.measure.name].astype("float64") if result.measure else pandas.Series(1.0, index=frame.index)
     how = "sum" if result.measure is None or result.measure.additive else "mean"
-    wanted = plan.asked_groups + [g for g in plan.groups if g not in plan.asked_groups]
-    for name in wanted[: max(2, len(plan.asked_groups))][:4]:
+    for name in plan.grouped:
         result.groups[name] = _by_group(frame[name], values, how, speech)
     if plan.date:
         _by_period(result, frame, values, how, plan)

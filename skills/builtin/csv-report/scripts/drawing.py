@@ -28,7 +28,7 @@ def draw(section: Section, folder: str, prefix: str, speech: Speech) -> None:
     if analysis.periods is not None and len(analysis.periods) > 1:
         _draw_trend(section, folder, prefix, title, unit, speech)
     if not section.charts and analysis.measure is not None and section.table.rows > 4:
-        values = section.table.frame()[analysis.measure.name]
+        values = section.table.frame({analysis.measure.name})[analysis.measure.name]
         caption = speech.pick(f"How {clean(analysis.measure.name, 50)} is spread", f"Распределение: {clean(analysis.measure.name, 50)}")
         figure = charts.histogram(values, title=caption, unit=unit, value=clean(analysis.measure.name, 50), language=speech.language)
         _save(section, figure, folder, f"{prefix}spread.png", caption)

@@ -62,6 +62,17 @@ class Plan:
     date: str = ""
     period: str = ""
 
+    @property
+    def grouped(self) -> list[str]:
+        """The groups that are shown: those asked for, else the first two."""
+        wanted = self.asked_groups + [g for g in self.groups if g not in self.asked_groups]
+        return wanted[: max(2, len(self.asked_groups))][:4]
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns that the analysis reads."""
+        return {*(measure.name for measure in self.measures[:1]), *self.grouped, *filter(None, [self.date])}
+
 
 def make(table: Table, request: str) -> Plan:
     """Plan the report of a table for a request."""

@@ -78,7 +78,7 @@ def _sections(tables: list[tuple[str, Table]], request: str, tongue: speech.Spee
         what = plan.make(table, request)
         section = page.Section(title, table, what, analysis.Analysis())
         if table.rows and (what.measures or what.groups or what.date):
-            section.analysis = analysis.analyse(table.frame(), what, tongue)
+            section.analysis = analysis.analyse(table.frame(what.columns), what, tongue)
             if at < 4:
                 drawing.draw(section, _OUT, "" if len(tables) == 1 else f"{at + 1}-", tongue)
         sections.append(section)
