@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import cases_again
 import cases_delimited
 import cases_dumps
 import cases_kinds
@@ -17,4 +18,4 @@ from harness import Case
 
 def cases(now: dt.datetime) -> list[Case]:
     """All cases, as they are for a reader whose clock says ``now``."""
-    return [*cases_delimited.cases(), *cases_rules.cases(), *cases_kinds.cases(now), *cases_more.cases(), *cases_tools.cases(), *cases_locales.cases(), *cases_dumps.cases(), *cases_refused.cases()]
+    return [*cases_delimited.cases(), *cases_rules.cases(), *cases_kinds.cases(now), *cases_more.cases(), *cases_tools.cases(), *cases_locales.cases(), *cases_dumps.cases(), *cases_again.cases(), *cases_refused.cases()]

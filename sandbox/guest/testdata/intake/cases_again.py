@@ -1,0 +1,85 @@
+"""What a rule must not take for its own, beside what it must: files near the edge of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import Case
+
+
+def cases() -> list[Case]:
+    return [*_letters(), *_signs(), *_values(), *_frames(), *_feet(), *_single()]
+
+
+def _text(name: str, text: str, codec: str = "utf-8", **expect: Any) -> Case:
+    return Case(f"edge-{name}", f"{name}.csv", text.encode(codec), expect)
+
+
+def _letters() -> list[Case]:
+    """A single name beyond a to z is all that tells."""
+    names = (
+        ("polish", "Wałęsa", "cp1250", "windows-1250"), ("czech", "Dvořák", "cp1250", "windows-1250"), ("turkish", "Işık", "cp1254", "windows-1254"), ("russian", "Пётр", "cp1251", "windows-1251"),
+        ("greek", "Νίκος", "cp1253", "windows-1253"), ("arabic", "محمد", "cp1256", "windows-1256"), ("thai", "สมชาย", "cp874", "windows-874"), ("lithuanian", "Žemaitė", "cp1257", "windows-1257"),
+        ("latvian", "Bērziņš", "cp1257", "windows-1257"), ("romanian", "Ionaşcu", "cp1250", "windows-1250"), ("german", "Jürgen", "cp1252", "windows-1252"), ("danish", "Søren", "cp1252", "windows-1252"),
+        ("spanish", "Muñoz", "cp1252", "windows-1252"),
+    )  # fmt: skip
+    made = [_text(f"name-{name}", f"name,qty\n{word},1\nplain,2\n", codec, encoding=iana, tops={"name": {word: 1, "plain": 1}}) for name, word, codec, iana in names]
+    goods = "Наименование;Цена\n" + "".join(f"{name};{i},50\n" for i, name in enumerate(("ООО «Ромашка»", "ИП Щукин", "Хлеб ржаной", "Молоко", "Сыр"), 1))
+    made += [_text(f"goods-{codec}", goods.replace("«", '"').replace("»", '"'), codec, encoding=iana, rows=5, sums={"Цена": 17.5}) for codec, iana in (("cp1251", "windows-1251"), ("koi8-r", "koi8-r"), ("cp866", "ibm866"), ("mac-cyrillic", "x-mac-cyrillic"))]
+    dishes = "Libellé;Prix\n" + "".join(f"{name};{i},50\n" for i, name in enumerate(("Hôtel", "août", "Noël", "Nîmes", "crème brûlée"), 1))
+    return [*made, *(_text(f"dishes-{codec}", dishes, codec, encoding=iana, tops={"Libellé": dict.fromkeys(("Hôtel", "août", "Noël", "Nîmes", "crème brûlée"), 1)}) for codec, iana in (("cp1252", "windows-1252"), ("mac-roman", "macintosh"), ("cp850", "ibm850")))]
+
+
+def _signs() -> list[Case]:
+    return [
+        _text("degrees", "time,temp °C,µg/m³\n1,5,6\n2,7,8\n", "cp1252", encoding="windows-1252", columns=["time", "temp °C", "µg/m³"]),
+        _text("euro", "k;v\na;5 €\nb;6 €\n", "cp1252", encoding="windows-1252", sums={"v": 11}, units={"v": "€"}),
+        _text("no-break-space", "k;v\na;1\u00a0234,5\nb;6,5\n", "cp1252", sums={"v": 1241}),
+        _text("curly-quotes", "k,v\n“quoted”,1\nit’s,2\n", "cp1252", encoding="windows-1252", tops={"k": {"“quoted”": 1, "it’s": 1}}),
+    ]
+
+
+def _values() -> list[Case]:
+    return [
+        _text("weekday-german", "Tag;n\nMo, 03.11.2025;1\nDi, 04.11.2025;2\nMi, 05.11.2025;3\n", dates={"Tag": ("2025-11-03", "2025-11-05")}),
+        _text("weekday-russian", "Дата;n\nпн 03.11.2025;1\nвт 14.11.2025;2\n", dates={"Дата": ("2025-11-03", "2025-11-14")}),
+        _text("month-like-codes", "sku,qty\nMAR-10,1\nMAR-11,2\nDEC-12,4\n", types={"sku": "text"}),
+        _text("months-as-names", "name,qty\nMay,1\nApril,2\nJune,3\n", types={"name": "text"}),
+        _text("seconds-since-start", "time,v\n1,2\n2,3\n3,4\n", types={"time": "integer"}, sums={"time": 6}),
+        _text("mixed-moments", "created,n\n1764446400,5\n5,6\n", types={"created": "integer"}),
+        _text("periods-by-number", "period,n\n1,5\n2,6\n3,7\n", types={"period": "integer"}),
+        _text("beyond-floats", "v\n1e999\n1e-999\n-1e308\n2\n", rows=4),
+        _text("crowns-and-crowns", "land;beløp\nDK;kr 5\nNO;10 kr\nSE;10 SEK\n", sums={"beløp": None}, notes=["mixes units"]),
+    ]
+
+
+def _frames() -> list[Case]:
+    return [
+        _text("placeholders-first", "sku,price,stock\nA,TBD,unknown yet\nB,5,1\nC,7,2\nD,9,3\n", rows=4),
+        _text("types-below-names", "id,name,amt\nint,string,float\n1,a,2.5\n2,b,3.5\n", rows=2, sums={"amt": 6}, notes=["units"]),
+        _text("units-russian", "Время;Темп.;Давл.\nс;°C;кПа\n1;20,5;101\n2;21,5;102\n", rows=2, sums={"Темп.": 42}, notes=["units"]),
+        _text("particulars-above", "Customer,ACME\nDate,2025-11-29\nItem,Qty,Price\na,1,2.5\nb,2,3.5\nc,3,4.5\n", rows=3, header_row=3, sums={"Qty": 6, "Price": 10.5}),
+        _text("title-with-commas", "Report,Generated 2025-11-29,,\nk,v,w,x\na,1,2,3\nb,4,5,6\n", rows=2, header_row=2, sums={"v": 5}),
+        _text("query-in-a-cell", 'id,query\n1,"\nINSERT INTO t VALUES (1);\n"\n2,"select 1"\n3,x\n', kind="csv", rows=3, sums={"id": 6}),
+        _text("colons-in-names", "ns,qty\nstd::map,1\nstd::set,2\nboost::any,3\n", rows=3, columns=["ns", "qty"], sums={"qty": 6}),
+        _text("addresses", "id,url\n1,https://a/b\n2,https://c/d\n3,https://e/f\n", rows=3, columns=["id", "url"]),
+        _text("errors-as-records", '[{"error":"x","code":1},{"error":"y","code":2}]', rows=2, sums={"code": 3}),
+    ]
+
+
+def _feet() -> list[Case]:
+    return [
+        _text("balance-in-words", "Date,Type,Amount\n2025-11-01,Balance,10\n2025-11-02,Payment,-5\n2025-11-03,Balance,20\n", rows=3, sums={"Amount": 25}),
+        _text("total-as-a-brand", "product,qty\nTotal: cereal,5\nTotal: yoghurt,7\nOats,3\n", rows=3, sums={"qty": 15}),
+        _text("signature", "Товар;Кол;Сумма\nСтул;1;10\nСтол;2;20\nИТОГО:;3;30\n\nПодпись;;\nДиректор Иванов;;\n", rows=2, sums={"Сумма": 30}, notes=["1 total row", "2 lines below"]),
+        _text("mean-and-greatest", "k,v\na,10\nb,20\nc,30\nAverage,20\nMax,30\n", rows=3, sums={"v": 60}, notes=["2 total rows"]),
+        _text("max-as-a-name", "name,score\nAnn,10\nMin,17\nBob,20\nMax,12\n", rows=4, sums={"score": 59}),
+    ]
+
+
+def _single() -> list[Case]:
+    return [
+        _text("one-column-german", "Betrag\n1,5\n2,5\n3,5\n", rows=3, columns=["Betrag"], sums={"Betrag": 7.5}),
+        _text("one-column-phones", "tel\n+49 30 123456\n+49 40 999000\n+1 212 5550100\n", rows=3, columns=["tel"], types={"tel": "text"}),
+        _text("one-column-dates", "when\nNov 3, 2025\nNov 14, 2025\nDec 1, 2025\n", rows=3, columns=["when"], dates={"when": ("2025-11-03", "2025-12-01")}),
+    ]
