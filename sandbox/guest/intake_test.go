@@ -16,7 +16,7 @@ import (
 )
 
 // leastCases is how many files the table of cases must at least hold.
-const leastCases = 640
+const leastCases = 648
 
 // intakeSession leases a session that has the table of cases in
 // /workspace/cases.

@@ -61,6 +61,9 @@ def kind(value: Any) -> str:
     return "date" if isinstance(value, (datetime.datetime, datetime.date)) else "other"
 
 
+MONEY = "money "  # before a currency, in the counts of kinds
+
+
 class Kinds:
     """Counts of the kinds of cells, column by column."""
 
@@ -75,3 +78,5 @@ class Kinds:
             found = kind(value)
             if found:
                 counter[found] += 1
+                if found == "number" and getattr(value, "sign", ""):
+                    counter[MONEY + value.sign] += 1

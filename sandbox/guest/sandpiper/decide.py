@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from . import dates, missing, moments, numbers
+from .cells import MONEY
 from .evidence import ALONE, TRUE, Evidence
 from .notes import Note
 
@@ -242,6 +243,11 @@ def _compact_dates(column: Evidence, decision: Decision, absent: set[str]) -> bo
 
 def _note_units(column: Evidence, decision: Decision) -> None:
     units: Counter[str] = Counter()
+    formatted = {kind.removeprefix(MONEY): count for kind, count in column.native.items() if kind.startswith(MONEY)}
+    if len({numbers.same_unit(sign) for sign in formatted}) > 1:
+        decision.summable = False
+        decision.note("mixed_units", units=", ".join(f"{sign}: {count}" for sign, count in formatted.items()))
+        return
     for spelling, count in column.units.items():
         if spelling:
             units[numbers.same_unit(spelling)] += count

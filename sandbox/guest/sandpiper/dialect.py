@@ -120,8 +120,8 @@ def _lead(line: str, dialect: Dialect) -> str:
     return match[0] if all(kind(cell) == "text" for cell in cells) and dialect.width > 1 else ""
 
 
-def _rows(lines: list[str], delimiter: str, quote: str) -> list[list[str]]:
-    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, quotechar=quote, skipinitialspace=delimiter != "\t")
+def _rows(lines: list[str], delimiter: str, quote: str, escape: str = "") -> list[list[str]]:
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, quotechar=quote, skipinitialspace=delimiter != "\t", escapechar=escape or None, doublequote=not escape)
     try:
         return [row for row in islice(reader, _LINES) if row and any(cell.strip() for cell in row)]
     except csv.Error:
@@ -142,8 +142,18 @@ def _best(lines: list[str]) -> Dialect | None:
             if scored is not None:
                 ranked.append((scored[0], -order, scored[1]))
     if ranked:
-        return max(ranked, key=lambda r: r[:2])[2]
+        return _with_escapes(max(ranked, key=lambda r: r[:2])[2], lines)
     return _ragged(lines) or _single(lines)
+
+
+def _with_escapes(found: Dialect, lines: list[str]) -> Dialect:
+    """The dialect, with a backslash before quotes within cells where that makes the rows whole."""
+    if not any(f"\\{found.quote}" in line for line in lines):
+        return found
+    plain, escaped = (_rows(lines, found.delimiter, found.quote, mark) for mark in ("", "\\"))
+    whole = [sum(len(row) == found.width for row in rows) / max(1, len(rows)) for rows in (plain, escaped)]
+    odd = sum(cell.endswith(found.quote) for row in plain for cell in row)
+    return replace(found, escape="\\") if whole[1] > whole[0] or whole[1] == whole[0] and odd else found
 
 
 def _between_quotes(lines: list[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import overload
 
 Block = list[Sequence[str]]
@@ -22,6 +23,7 @@ class Flat:
     mark: str
     width: int
     kept: list[str] | None = None
+    last: list[list[str]] | None = None  # its last row, which every column asks for
 
     def __len__(self) -> int:
         return self.text.count("\n") + 1
@@ -36,8 +38,13 @@ class Flat:
 
     def tail(self, count: int) -> list[list[str]]:
         """The last rows."""
+        if count == 1 and self.last is not None:
+            return self.last
         at = self._back(len(self.text), count)
-        return [line.split(self.mark) for line in self.text[at + 1 :].split("\n")] if count else []
+        rows = [line.split(self.mark) for line in self.text[at + 1 :].split("\n")] if count else []
+        if count == 1:
+            self.last = rows
+        return rows
 
     def blocks(self, first: int, cut: int, size: int) -> Iterator[Flat]:
         """All but the first and the last rows, in parts of ``size`` rows."""
@@ -124,6 +131,10 @@ class Counted(Sequence[str]):
     def tail(self, count: int) -> list[str]:
         """The last cells, without splitting the others."""
         return [row[self._index] for row in self._flat.tail(count)]
+
+    def head(self, count: int) -> list[str]:
+        """The first cells, without splitting the others."""
+        return [row[self._index] for row in islice(self._flat.rows(), count)]
 
     def _all(self) -> list[str]:
         if self._cells is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -131,7 +132,10 @@ def _kept(text: str, form: dialect.Dialect) -> list[list[str]]:
 
 def _reader(lines: Iterable[str], form: dialect.Dialect) -> Iterator[list[str]]:
     quoting = csv.QUOTE_MINIMAL if form.quoting else csv.QUOTE_NONE
-    return csv.reader(lines, delimiter=form.delimiter, quotechar=form.quote, quoting=quoting, skipinitialspace=form.delimiter in ",;|")
+    if form.escape:  # \N is no letter that is escaped, but the database's missing value
+        null = re.compile(rf"(?<![^{re.escape(form.delimiter)}\n])\\N(?=[{re.escape(form.delimiter)}\r\n]|$)")
+        lines = (null.sub("", line) for line in lines)
+    return csv.reader(lines, delimiter=form.delimiter, quotechar=form.quote, quoting=quoting, skipinitialspace=form.delimiter in ",;|", escapechar=form.escape or None, doublequote=not form.escape)
 
 
 def _rows(source: Source, charset: charsets.Charset, form: dialect.Dialect) -> Iterator[list[str]]:
@@ -155,11 +159,11 @@ def _quotes_close(source: Source, charset: charsets.Charset, form: dialect.Diale
         text = f.read(_QUOTES)
     if form.quote not in text:
         return True
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, quotechar=form.quote, skipinitialspace=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, quotechar=form.quote, skipinitialspace=True, escapechar=form.escape or None, doublequote=not form.escape)
     try:
         rows = list(reader)
     except csv.Error:
         return False
     return all(cell.count("\n") < 60 for row in rows[:-1] for cell in row if len(cell) > 60) and (
-        len(text) == _QUOTES or text.count(form.quote) % 2 == 0
+        len(text) == _QUOTES or (text.count(form.quote) - (text.count(form.escape + form.quote) if form.escape else 0)) % 2 == 0
     )

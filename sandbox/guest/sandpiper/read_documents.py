@@ -181,12 +181,37 @@ def _docx_rows(table: Any) -> list[list[str]]:
 
 def fixed_width(text: str, complete: bool) -> list[str] | None:
     """The lines of a text whose columns are aligned with blanks; None when it is none."""
+    if _ruled(text.splitlines()[:_RULED_LOOK]):
+        return text.splitlines()
     lines = [line.expandtabs() for line in text.splitlines() if line.strip() and not re.fullmatch(r"[\s\-=+|_]+", line)]
     if not complete:
         lines = lines[:-1]
     if len(lines) < 2:
         return None
     return lines if len(_aligned(lines[:200])) == min(len(lines), 200) else None
+
+
+_RULED_LOOK = 400
+_RULE_LINE = re.compile(r"\s*[-=]{2,}(?:\s+[-=]+)+\s*")
+_ROWS_LINE = re.compile(r"\(?\d+ rows?\b.*", re.IGNORECASE)
+
+
+def _ruled(lines: list[str]) -> list[list[str]]:
+    """Rows under a header that is underlined column by column, as database shells print; else none."""
+    at = next((i for i, line in enumerate(lines[:12]) if _RULE_LINE.fullmatch(line)), 0)
+    names = next((i for i in range(at - 1, -1, -1) if lines[i].strip()), None)
+    if names is None or at == 0:
+        return []
+    edges = [match.start() for match in re.finditer(r"[-=]+", lines[at])]
+    spans = list(zip(edges, [*edges[1:], None], strict=True))
+    header = [lines[names][a:b].strip() for a, b in spans]
+    rows = [
+        [line[a:b].strip() for a, b in spans]
+        for line in lines[at + 1 :]
+        if line.strip() and not _RULE_LINE.fullmatch(line) and not _ROWS_LINE.fullmatch(line.strip()) and line.strip() != lines[names].strip()
+    ]
+    blank_between = all(line[a - 1 : a] in ("", " ") for line in lines[at + 1 : at + 40] if line.strip() and not _ROWS_LINE.fullmatch(line.strip()) for a in edges[1:])
+    return [header, *rows] if len(edges) >= 2 and all(header) and rows and blank_between else []
 
 
 def _aligned(lines: list[str]) -> list[list[str]]:
@@ -228,7 +253,7 @@ def read_fixed_width(source: Source, charset: charsets.Charset) -> Reading:
     """A text in aligned columns."""
     with text_lines(source, charset) as f:
         lines = [line.rstrip("\r\n").expandtabs() for line in f]
-    rows = _aligned([line for line in lines if line.strip() and not re.fullmatch(r"[\s\-=+|_]+", line)])
+    rows = _ruled(lines) or _aligned([line for line in lines if line.strip() and not re.fullmatch(r"[\s\-=+|_]+", line)])
     if not rows:
         return read_text(source, charset)
     table = from_kept(kinds.TEXT, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import re
@@ -25,6 +26,9 @@ MAX_CELLS = 3_000_000
 _BLANK_ROWS = 5_000  # so many in a row end a sheet: formatted to its last row
 
 Rows = Iterator[list[Any]]
+
+# [$€-407], "kr", or the sign itself.
+_CURRENCY = re.compile(r"\[\$([^\]\-]+)[^\]]*\]|\"\s*([$€£¥₽₴₸₹₺₩₪₫]|[A-Z]{3}|kr\.?|zł|Kč|руб\.?|р\.|Fr\.)\s*\"|(?:^|[^\[])([$€£¥₽₴₸₹₺₩₪₫])")
 
 
 def read_xlsx(source: Source, kind: str) -> Reading:
@@ -196,8 +200,31 @@ def _openpyxl_rows(sheet: Any, merged: dict[int, dict[int, int]]) -> Rows:
 def _typed(cell: Any) -> Any:
     value = cell.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _padded(value, cell.number_format or "")
+        return _shown(value, cell.number_format or "")
     return value
+
+
+class _Money(float):
+    """A number that its format shows with the sign of a currency."""
+
+    sign = ""
+
+
+@functools.lru_cache(maxsize=512)
+def _currency(form: str) -> str:
+    """The currency that a number format shows; "" when it shows none."""
+    first = form.split(";")[0]
+    match = _CURRENCY.search(first)
+    return next((part for part in match.groups() if part), "").strip() if match else ""
+
+
+def _shown(value: float, form: str) -> Any:
+    sign = _currency(form) if form != "General" else ""
+    if not sign or abs(value) >= 1e15:
+        return _padded(value, form)
+    money = _Money(value)
+    money.sign = sign
+    return money
 
 
 def _padded(value: float, form: str) -> Any:
@@ -226,7 +253,7 @@ def _xlrd_rows(sheet: Any, book: Any) -> Rows:
             elif kind == xlrd.XL_CELL_ERROR:
                 row.append(errors.get(value, "#N/A"))
             elif kind == xlrd.XL_CELL_NUMBER and formatted:
-                row.append(_padded(value, _xls_format(book, sheet.cell_xf_index(i, j))))
+                row.append(_shown(value, _xls_format(book, sheet.cell_xf_index(i, j))))
             else:
                 row.append(value)
         yield row

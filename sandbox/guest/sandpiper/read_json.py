@@ -263,7 +263,9 @@ def looks_like(text: str, complete: bool) -> str:
     """"json", "jsonl" or "" for what the first part of a text looks like."""
     start = _REMARK.sub("", text[:4096]).lstrip("\ufeff \t\r\n\x1e") if text.lstrip("\ufeff \t\r\n").startswith("//") else text.lstrip("\ufeff \t\r\n\x1e")
     if not start.startswith(("{", "[")):
-        return ""
+        lines = [line for line in start.splitlines()[:50] if line.strip()]  # objects between a program's other lines
+        objects = sum(_is_object(line) for line in lines)
+        return "jsonl" if objects >= 3 and objects >= 0.6 * len(lines) else ""
     lines = [line for line in start.splitlines() if line.strip()]
     if not complete and len(lines) > 1:
         lines = lines[:-1]

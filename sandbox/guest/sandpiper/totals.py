@@ -64,11 +64,14 @@ def find(columns: Sequence[Sequence[str]], last_block: bool) -> set[int]:
 def _balances(column: Sequence[str], last_block: bool) -> list[int]:
     """Rows at the ends of a block that say a balance where all others have a date or a number."""
     rows = len(column)
-    ends = [*range(min(_EDGE, rows)), *(range(max(_EDGE, rows - _EDGE), rows) if last_block else ())]
-    named = [i for i in ends if any(hint in column[i].lower() for hint in _BALANCE_HINTS) and _BALANCE.fullmatch(column[i].strip())]
+    ends = dict(enumerate(_first(column, _EDGE)))
+    if last_block:
+        below = _last(column, min(_EDGE, rows))
+        ends.update(zip(range(rows - len(below), rows), below, strict=True))
+    named = [i for i, cell in ends.items() if any(hint in cell.lower() for hint in _BALANCE_HINTS) and _BALANCE.fullmatch(cell.strip())]
     if not named:
         return []
-    others = [column[i] for i in range(min(rows, 60)) if i not in named and column[i].strip()]
+    others = [cell for i, cell in enumerate(_first(column, 60)) if i not in named and cell.strip()]
     typed = sum(1 for cell in others if kind(cell) in ("number", "date"))
     return named if len(others) > 1 and typed >= 0.8 * len(others) else []
 
@@ -80,6 +83,8 @@ def _summaries(columns: Sequence[Sequence[str]], found: set[int]) -> set[int]:
     """Rows at the end that say they are a mean, a least or a greatest value, and are."""
     rows = len(columns[0])
     summaries: set[int] = set()
+    if not any(_SUMMARY.fullmatch(cell.strip()) for column in columns[:_LABEL_COLUMNS] for cell in _last(column, min(rows, 6))):
+        return summaries
     for i in range(rows - 1, max(2, rows - 7), -1):
         if i in found:
             continue
@@ -125,6 +130,14 @@ def _is_sum(cell: str, above: Iterable[str]) -> bool:
     mine = _value(cell)
     values = [v for v in map(_value, above) if v is not None]
     return mine is not None and len(values) >= 2 and math.isclose(mine, math.fsum(values), rel_tol=5e-4)
+
+
+def _first(column: Sequence[str], count: int) -> Sequence[str]:
+    return column.head(count) if isinstance(column, Counted) else column[:count]
+
+
+def _last(column: Sequence[str], count: int) -> Sequence[str]:
+    return column.tail(count) if isinstance(column, Counted) else column[max(0, len(column) - count) :]
 
 
 def _looked_at(column: Sequence[str]) -> Iterable[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import openpyxl
 from harness import Case
 
 
 def cases() -> list[Case]:
-    return [*_letters(), *_signs(), *_values(), *_frames(), *_feet(), *_single()]
+    return [*_letters(), *_signs(), *_values(), *_frames(), *_feet(), *_single(), *_shells(), *_money()]
 
 
 def _text(name: str, text: str, codec: str = "utf-8", **expect: Any) -> Case:
@@ -83,3 +85,31 @@ def _single() -> list[Case]:
         _text("one-column-phones", "tel\n+49 30 123456\n+49 40 999000\n+1 212 5550100\n", rows=3, columns=["tel"], types={"tel": "text"}),
         _text("one-column-dates", "when\nNov 3, 2025\nNov 14, 2025\nDec 1, 2025\n", rows=3, columns=["when"], dates={"when": ("2025-11-03", "2025-12-01")}),
     ]
+
+
+def _shells() -> list[Case]:
+    oracle = "\nDEPTNO     DNAME               SAL\n---------- -------------- ---------\n        10 ACCOUNTING       1250.50\n        20 RESEARCH          800.00\n        30 SALES              50.25\n\n3 rows selected.\n"
+    server = "id          name       amt\n----------- ---------- -----------\n          1 Ann Lee          10.50\n          2 NULL             20.50\n\n(2 rows affected)\n"
+    return [
+        _text("sqlplus", oracle, rows=3, columns=["DEPTNO", "DNAME", "SAL"], sums={"SAL": 2100.75}),
+        _text("sqlcmd", server, rows=2, columns=["id", "name", "amt"], sums={"amt": 31}, missing={"name": 1}),
+        _text("backslash-quotes", 'k,v\n"say \\"hi\\", ok",5\n"b",6\n\\N,7\n', rows=3, sums={"v": 18}, missing={"k": 1}, tops={"k": {'say "hi", ok': 1, "b": 1}}),
+        _text("backslash-paths", 'k,path\n1,C:\\new\\table\n2,C:\\Nope\n', rows=2, tops={"path": {"C:\\new\\table": 1, "C:\\Nope": 1}}),
+        _text("json-among-lines", "starting up\n" + "".join(f'{{"ts":"2025-11-29T10:00:0{i}Z","n":{i}}}\n' for i in range(5)) + "bye\n", rows=5, sums={"n": 10}, notes=["2 lines are not valid JSON"]),
+    ]
+
+
+def _money() -> list[Case]:
+    """Numbers that only their formats tell to be of several currencies."""
+    made = []
+    for name, formats, note in (("three", ("#,##0.00 [$€-407]", '"$"#,##0.00', "#,##0.00 [$₽-419]"), True), ("one", ("#,##0.00 [$€-407]",) * 3, False), ("one-spelt-twice", ("#,##0.00 [$€-407]", '#,##0.00 "EUR"', "0.00"), False)):
+        book = openpyxl.Workbook()
+        for row in (["k", "amt"], ["a", 10], ["b", 20], ["c", 30.5]):
+            book.active.append(row)
+        for place, form in enumerate(formats, start=2):
+            book.active.cell(place, 2).number_format = form
+        whole = io.BytesIO()
+        book.save(whole)
+        expect: dict[str, Any] = {"sums": {"amt": None}, "notes": ["mixes units"]} if note else {"sums": {"amt": 60.5}, "no_notes": ["mixes"]}
+        made.append(Case(f"edge-money-{name}", "m.xlsx", whole.getvalue(), {"rows": 3, **expect}))
+    return made
