@@ -17,11 +17,11 @@ from .evidence import Evidence
 
 _TIME_NAME = re.compile(
     r"time|(?:^|[\W_])ts(?:$|[\W_])|stamp|date|(?:^|[\W_])dt(?:$|[\W_])|epoch|unix|created|updated|modified|expires?|last_?seen|logged|(?:[\W_]|(?<=[a-z]))at$"
-    r"|(?:^|[\W_])(?:start|end|begin|since|until|when|zeit|datum|fecha|data)(?:$|[\W_])|время|дата|момент|日時|时间|時間",
+    r"|(?:^|[\W_])(?:start|end|begin|since|until|when|zeit|datum|fecha)(?:$|[\W_])|^data$|время|дата|момент|日時|时间|時間",
     re.IGNORECASE,
 )
 _MONTH_NAME = re.compile(r"month|period|yyyymm|(?:^|[\W_])ym(?:$|[\W_])|monat|buchungsmonat|mois|(?:^|[\W_])m[eê]s(?:$|[\W_])|periodo|месяц|период|年月|月份", re.IGNORECASE)
-_DAY_NAME = re.compile(r"date|datum|fecha|(?:^|[\W_])data(?:$|[\W_])|дата|день|日付|日期", re.IGNORECASE)
+_DAY_NAME = re.compile(r"date|datum|fecha|^data$|дата|день|日付|日期", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _FROM, _TO = 946_684_800, 4_102_444_800  # 2000 and 2100, in seconds
 _UNITS = (("seconds", 1), ("milliseconds", 1_000), ("microseconds", 1_000_000), ("nanoseconds", 1_000_000_000))

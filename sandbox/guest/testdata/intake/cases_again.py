@@ -49,6 +49,7 @@ def _values() -> list[Case]:
         _text("months-as-names", "name,qty\nMay,1\nApril,2\nJune,3\n", types={"name": "text"}),
         _text("seconds-since-start", "time,v\n1,2\n2,3\n3,4\n", types={"time": "integer"}, sums={"time": 6}),
         _text("mixed-moments", "created,n\n1764446400,5\n5,6\n", types={"created": "integer"}),
+        _text("bytes-of-data", "host,Data (bytes)\na,1764446400\nb,1864446400\nc,1964446400\n", types={"Data (bytes)": "integer"}, sums={"Data (bytes)": 5593339200}),
         _text("periods-by-number", "period,n\n1,5\n2,6\n3,7\n", types={"period": "integer"}),
         _text("beyond-floats", "v\n1e999\n1e-999\n-1e308\n2\n", rows=4),
         _text("crowns-and-crowns", "land;beløp\nDK;kr 5\nNO;10 kr\nSE;10 SEK\n", sums={"beløp": None}, notes=["mixes units"]),
