@@ -39,7 +39,7 @@ _ZONES = {
 }  # fmt: skip
 _TIME = (
     r"(?:(?:[T ]|,\s|:)\s*(?P<H>\d{1,2})(?P<c>[:.])(?P<M>\d{2})(?:(?P=c)(?P<S>\d{2})(?P<f>[.,]\d{1,9})?)?"
-    rf"\s*(?P<ap>[AaPp]\.?[Mm]\.?)?\s*(?P<tz>Z|UTC|GMT|[+-]\d{{2}}(?::?\d{{2}})?|{'|'.join(_ZONES)})?)?"
+    rf"\s*(?P<ap>[AaPp]\.?[Mm]\.?)?\s*(?P<tz>Z|(?:UTC|GMT)(?:[+-]\d{{1,2}}(?::?\d{{2}})?)?|[+-]\d{{2}}(?::?\d{{2}})?|{'|'.join(_ZONES)})?)?"
 )
 # Days of the week before dates of digits, where a word like "until" would be something else.
 _DAYS = (
@@ -238,6 +238,9 @@ def zone(text: str | None) -> timezone | None:
         if text not in _ZONES:
             raise ValueError("a zone of several meanings")
         return timezone(timedelta(hours=_ZONES[text]))
+    text = text.removeprefix("UTC").removeprefix("GMT")  # GMT+1, as Google's forms have it
+    if len(text) == 2:
+        text = f"{text[0]}0{text[1]}"
     digits = text[1:].replace(":", "").ljust(4, "0")
     offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     return timezone(-offset if text[0] == "-" else offset)

@@ -202,7 +202,7 @@ def _is_labels(row: Row, below: Sequence[Row], width: int) -> bool:
         cell = row[j].strip()
         if not cell:
             continue
-        if kind(cell) != "text" or cell in missing.SPECIAL or cell in missing.ALWAYS or sum(map(str.isalpha, cell)) < 2 or _UNIT.fullmatch(cell):
+        if kind(cell) != "text" or cell in missing.SPECIAL or cell in missing.ALWAYS or (sum(map(str.isalpha, cell)) < 2 and "=" not in cell) or _UNIT.fullmatch(cell):
             return False
         worded += 1
     # Beside columns of words, a row of labels shows as one by blanks, questions, or signs that no value has.

@@ -224,4 +224,4 @@ def _is_remark(text: str, usual: int) -> bool:
     """A remark rather than a row whose other cells are missing."""
     if usual >= 4 and len(text) >= 4 and _UNSPACED.search(text):
         return True
-    return ":" in text or "：" in text or text.startswith(("*", "(", "—", "-", "©")) or (usual >= 3 and len(text.split()) >= 2)
+    return ":" in text or "：" in text or text.startswith(("*", "(", "—", "-", "_", "©")) or (usual >= 3 and len(text.split()) >= 2)

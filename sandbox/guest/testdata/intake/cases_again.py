@@ -45,6 +45,7 @@ def _values() -> list[Case]:
     return [
         _text("weekday-german", "Tag;n\nMo, 03.11.2025;1\nDi, 04.11.2025;2\nMi, 05.11.2025;3\n", dates={"Tag": ("2025-11-03", "2025-11-05")}),
         _text("weekday-russian", "Дата;n\nпн 03.11.2025;1\nвт 14.11.2025;2\n", dates={"Дата": ("2025-11-03", "2025-11-14")}),
+        _text("zone-of-forms", "Timestamp,n\n2025/11/03 10:00:00 AM GMT+1,1\n2025/11/14 1:05:00 PM GMT+1,2\n", dates={"Timestamp": ("2025-11-03T10:00:00+01:00", "2025-11-14T13:05:00+01:00")}),
         _text("month-like-codes", "sku,qty\nMAR-10,1\nMAR-11,2\nDEC-12,4\n", types={"sku": "text"}),
         _text("months-as-names", "name,qty\nMay,1\nApril,2\nJune,3\n", types={"name": "text"}),
         _text("seconds-since-start", "time,v\n1,2\n2,3\n3,4\n", types={"time": "integer"}, sums={"time": 6}),
@@ -60,6 +61,7 @@ def _frames() -> list[Case]:
     return [
         _text("placeholders-first", "sku,price,stock\nA,TBD,unknown yet\nB,5,1\nC,7,2\nD,9,3\n", rows=4),
         _text("types-below-names", "id,name,amt\nint,string,float\n1,a,2.5\n2,b,3.5\n", rows=2, sums={"amt": 6}, notes=["units"]),
+        _text("index-base-below-names", "Preisindex: Deutschland;;;\n;;Preisindex;Veränderung\n;;2020=100;in (%)\n2025;Januar;120,3;2,3\n2025;Februar;120,8;2,3\n2025;März;121,2;2,2\n2025;April;...;...\n__________;;;\nVeränderung zum Vorjahresmonat;;;\n(C)opyright Statistisches Bundesamt;;;\n", "cp1252", rows=4, sums={"Preisindex": 362.3}, missing={"Preisindex": 1}, notes=["3 lines below"]),
         _text("units-russian", "Время;Темп.;Давл.\nс;°C;кПа\n1;20,5;101\n2;21,5;102\n", rows=2, sums={"Темп.": 42}, notes=["units"]),
         _text("particulars-above", "Customer,ACME\nDate,2025-11-29\nItem,Qty,Price\na,1,2.5\nb,2,3.5\nc,3,4.5\n", rows=3, header_row=3, sums={"Qty": 6, "Price": 10.5}),
         _text("title-with-commas", "Report,Generated 2025-11-29,,\nk,v,w,x\na,1,2,3\nb,4,5,6\n", rows=2, header_row=2, sums={"v": 5}),
