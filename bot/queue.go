@@ -37,6 +37,7 @@ type queue struct {
 	lanes   map[string]*lane
 	running map[string]int    // by actor and class
 	waiting map[string]int    // by actor, reserved places included; people's requests only
+	queued  map[string]int    // by actor: all that stand in lanes, schedules' too
 	held    map[string]int    // reserved places by conversation
 	served  map[string]uint64 // by actor: when it was served last
 	clock   uint64            // counts servings
@@ -48,15 +49,17 @@ type queue struct {
 // their owner's own requests.
 func (it *item) load() string {
 	if it.scheduled {
-		return "schedule\x00" + it.actor
+		return scheduledLoad(it.actor)
 	}
 	return it.actor
 }
 
+func scheduledLoad(actor string) string { return "schedule\x00" + actor }
+
 func newQueue(limits Limits) *queue {
 	return &queue{
 		limits: limits, lanes: map[string]*lane{}, running: map[string]int{},
-		waiting: map[string]int{}, held: map[string]int{}, served: map[string]uint64{},
+		waiting: map[string]int{}, queued: map[string]int{}, held: map[string]int{}, served: map[string]uint64{},
 	}
 }
 
@@ -108,8 +111,11 @@ func (q *queue) add(it *item) {
 	q.count(it, 1)
 }
 
-// count keeps track of the requests that wait.
+// count keeps track of what waits.
 func (q *queue) count(it *item, by int) {
+	if q.queued[it.actor] += by; q.queued[it.actor] <= 0 {
+		delete(q.queued, it.actor)
+	}
 	if it.scheduled {
 		return
 	}
@@ -226,7 +232,8 @@ func (q *queue) tidy(it *item) {
 	if l := q.lanes[it.conversation]; l != nil && l.busy == nil && len(l.items) == 0 {
 		delete(q.lanes, it.conversation)
 	}
-	if q.waiting[it.actor] == 0 && q.running[it.load()] == 0 {
+	// Who has more to come keeps their turn: forgotten, they would be next again.
+	if q.queued[it.actor] == 0 && q.waiting[it.actor] == 0 && q.running[it.actor] == 0 && q.running[scheduledLoad(it.actor)] == 0 {
 		delete(q.served, it.actor)
 	}
 }
