@@ -115,7 +115,9 @@ type Options struct {
 	Seed  string `json:"seed,omitempty"`  // reproduce or repeat this task's program log
 	// Schedule names the schedule that fired, for "compared with last time".
 	Schedule string `json:"schedule,omitempty"`
-	DryRun   bool   `json:"dry_run,omitempty"` // post to the asker only
+	// DryRun has the request done as it would be at its Origin, rights and all,
+	// and answered in Also alone, where its asker is; nothing shows elsewhere.
+	DryRun bool `json:"dry_run,omitempty"`
 	// KnownFailure is a failure that the places have been told already: the
 	// same once more is recorded and not told again.
 	KnownFailure string `json:"known_failure,omitempty"`

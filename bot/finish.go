@@ -217,6 +217,9 @@ func (o *Orchestrator) owed(t *Task) []Delivery {
 func (o *Orchestrator) places(t *Task) (places []Origin, barred []string) {
 	places = []Origin{t.Event.Origin}
 	if t.Event.Options.DryRun {
+		if len(t.Event.Also) > 0 {
+			places = slices.Clone(t.Event.Also)
+		}
 		return places, nil
 	}
 	allowed := t.Allowed.Destinations

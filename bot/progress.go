@@ -96,7 +96,7 @@ func (r *reporter) loop(ctx context.Context) {
 func (r *reporter) show(ctx context.Context, p Progress) {
 	r.calling.Lock()
 	defer r.calling.Unlock()
-	if p.State == TaskQueued && r.running || r.task.Event.Scheduled {
+	if p.State == TaskQueued && r.running || r.task.Event.Scheduled || r.task.Event.Options.DryRun {
 		return
 	}
 	r.running = r.running || p.State == TaskRunning

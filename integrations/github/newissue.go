@@ -38,6 +38,9 @@ func (a *Adapter) sendNew(ctx context.Context, to address, d bot.Delivery) (bot.
 	if err != nil {
 		return bot.Receipt{}, sendError(err, false)
 	}
+	if t.Issue == 0 && d.Kind == bot.DeliverNotice && d.State == bot.TaskDone {
+		return a.sendAnswer(ctx, to, d) // words of their own, not about an answer that has no issue
+	}
 	if t.Issue == 0 {
 		return bot.Receipt{}, &bot.SendError{Class: bot.Permanent, Err: errNoIssue}
 	}

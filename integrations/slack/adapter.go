@@ -310,7 +310,7 @@ func (a *Adapter) Check(ctx context.Context) (problems []string) {
 func Scopes() []string {
 	return []string{
 		"app_mentions:read", "channels:history", "channels:read", "chat:write", "commands", "files:read", "files:write",
-		"groups:history", "groups:read", "im:history", "im:read", "mpim:history", "mpim:read",
+		"groups:history", "groups:read", "im:history", "im:read", "im:write", "mpim:history", "mpim:read",
 		"reactions:write", "usergroups:read", "users:read",
 	}
 }

@@ -24,7 +24,8 @@ func scopesOf() map[string][]string {
 	return map[string][]string{
 		"AuthTestContext": nil, "StartSocketModeContext": nil, "OpenViewContext": nil, "PublishViewContext": nil, "UploadToURL": nil,
 		"PostMessageContext": write, "PostEphemeralContext": write, "UpdateMessageContext": write, "DeleteMessageContext": write,
-		"AddReactionContext": {"reactions:write"}, "GetUserInfoContext": {"users:read"}, "GetUserGroupMembersContext": {"usergroups:read"},
+		"OpenConversationContext": {"im:write"},
+		"AddReactionContext":      {"reactions:write"}, "GetUserInfoContext": {"users:read"}, "GetUserGroupMembersContext": {"usergroups:read"},
 		"GetConversationInfoContext": reading, "GetConversationsForUserContext": reading, "GetUsersInConversationContext": reading,
 		"GetConversationHistoryContext": history, "GetConversationRepliesContext": history,
 		"RemoveReactionContext": {"reactions:write"}, "GetFileInfoContext": {"files:read"}, "GetFilesContext": {"files:read"}, "GetUploadURLExternalContext": {"files:write"}, "CompleteUploadExternalContext": {"files:write"},

@@ -192,6 +192,10 @@ type address struct {
 	// ran the shortcut on.
 	Author   string `json:"author,omitempty"`
 	External bool   `json:"external,omitempty"`
+	// Direct names a person instead of a channel: the direct message with them,
+	// or, where there can be none, the channel Otherwise.
+	Direct    string `json:"direct,omitempty"`
+	Otherwise string `json:"otherwise,omitempty"`
 }
 
 // addressOf reads an Origin and who asked there. One without an address, as of a

@@ -184,6 +184,13 @@ func (a *Adapter) tooOpen(ctx context.Context, event bot.Event, channel string) 
 	for _, to := range append([]bot.Origin{event.Origin}, event.Also...) {
 		at, err := addressOf(to, event.Actor)
 		switch {
+		case event.Options.DryRun && to.Adapter == consoleAdapter:
+			continue // who runs the bot looks at it
+		case to.Adapter == Name && err == nil && at.Direct != "":
+			if at.Direct != user {
+				return no, nil
+			}
+			continue
 		case to.Adapter != Name || err != nil:
 			return no, nil //nolint:nilerr // a place that cannot be read is not the private one
 		case at.Channel == channel:
@@ -199,6 +206,9 @@ func (a *Adapter) tooOpen(ctx context.Context, event bot.Event, channel string) 
 	}
 	return "", nil
 }
+
+// consoleAdapter is that of the command line.
+const consoleAdapter = "console"
 
 // newestFile finds the newest file of people in a channel; nil where none
 // matches. Our own answers are none.

@@ -63,14 +63,19 @@ func (a *Adapter) Authorize(ctx context.Context, event bot.Event) (bot.Decision,
 			return d, err
 		}
 	}
-	if event.Origin.Private || a.opts.External {
+	scheduled := event.Options.Schedule != "" // nobody spoke there just now
+	if event.Origin.Private || a.opts.External && !scheduled {
 		return bot.Decision{Allowed: true, Rule: "slack.allow"}, nil
 	}
 	channel, err := a.channel(ctx, at.Channel)
 	switch {
 	case err != nil:
 		return unanswered(err)
-	case channel.IsExtShared:
+	case scheduled && channel.IsArchived:
+		return refused("slack.archived", "The channel is archived."), nil
+	case scheduled && !channel.IsMember && !channel.IsIM && !channel.IsMpIM:
+		return refused("slack.absent", "I am not in the channel any more."), nil
+	case channel.IsExtShared && !a.opts.External:
 		return refused("slack.external", "I do not take requests in channels that are shared with other organizations. Whoever runs me can allow it (`slack.external`)."), nil
 	}
 	return bot.Decision{Allowed: true, Rule: "slack.allow"}, nil

@@ -42,12 +42,15 @@ func (a *Adapter) Send(ctx context.Context, d bot.Delivery) (bot.Receipt, error)
 	if err := a.know(ctx); err != nil {
 		return bot.Receipt{}, repeatable("send", err)
 	}
+	if at, err = a.reach(ctx, at); err != nil {
+		return bot.Receipt{}, unreached(err)
+	}
 	switch {
 	case d.Kind == bot.DeliverFiles:
 		return a.sendFiles(ctx, at, d)
 	case d.Kind == bot.DeliverProgress:
 		return a.endProgress(ctx, at, d)
-	case d.State == bot.TaskRefused && at.User != "":
+	case d.State == bot.TaskRefused && at.User != "" && at.Direct == "":
 		return a.sendRefusal(ctx, at, d)
 	}
 	return a.sendMessage(ctx, at, d)
@@ -204,10 +207,13 @@ func (a *Adapter) Find(ctx context.Context, d bot.Delivery) (bot.Receipt, bool, 
 	if err := a.know(ctx); err != nil {
 		return bot.Receipt{}, false, err
 	}
+	if at, err = a.reach(ctx, at); err != nil {
+		return bot.Receipt{}, false, err
+	}
 	switch {
 	case d.Kind == bot.DeliverFiles:
 		return a.findFiles(ctx, at, d, lookWait)
-	case d.Kind == bot.DeliverProgress || d.State == bot.TaskRefused:
+	case d.Kind == bot.DeliverProgress || d.State == bot.TaskRefused && at.Direct == "":
 		return bot.Receipt{}, false, nil // an edit and a whisper may be repeated
 	}
 	have, err := a.parts(ctx, at, d)

@@ -86,6 +86,9 @@ func (w *Workspace) conversationsOpen(args map[string]string) result {
 	if u == nil {
 		return failed("user_not_found")
 	}
+	if u.Gone {
+		return failed("user_disabled")
+	}
 	return result{"channel": w.wireChannel(w.openIM(u))}
 }
 
