@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -21,6 +22,10 @@ const TickInterval = 30 * time.Second
 // rereadInterval is how long a change that another process made may go
 // unnoticed; changes made in this one call Wake.
 const rereadInterval = 10 * time.Minute
+
+// atOnce is how many schedules are worked on at a time: each waits for the
+// store several times, and writes that wait together are committed together.
+const atOnce = 32
 
 // keepFires bounds how many fires of a schedule are remembered.
 const keepFires = 200
@@ -35,6 +40,8 @@ type Tasks interface {
 // Notifier tells people something once: key makes repeats harmless.
 type Notifier interface {
 	Notify(ctx context.Context, key string, to bot.Origin, message string) error
+	// Tell reaches the schedule's owner: the place it posts to may be gone.
+	Tell(ctx context.Context, key string, s Schedule, message string) error
 }
 
 // ClockOptions are what a Clock needs.
@@ -105,26 +112,39 @@ func (c *Clock) Tick(ctx context.Context, intake bot.Intake) (soonest time.Time)
 	if err != nil {
 		c.Log.ErrorContext(ctx, "read schedules", "error", err)
 	}
+	var mu sync.Mutex // guards soonest
+	var working sync.WaitGroup
+	places := make(chan struct{}, atOnce)
 	for _, s := range list {
 		if ctx.Err() != nil {
-			return soonest
+			break
 		}
-		next, err := c.handle(ctx, intake, s)
-		if err != nil {
-			if ctx.Err() == nil {
-				c.Log.ErrorContext(ctx, "handle schedule", "schedule", s.Name, "error", err)
+		places <- struct{}{}
+		working.Go(func() {
+			defer func() { <-places }()
+			next, err := c.handle(ctx, intake, s)
+			if err != nil {
+				if ctx.Err() == nil {
+					c.Log.ErrorContext(ctx, "handle schedule", "schedule", s.Name, "error", err)
+				}
+				next = c.Time.Now().Add(TickInterval)
 			}
-			next = time.Time{} // looked at again with the next tick
-		}
-		if !next.IsZero() && (soonest.IsZero() || next.Before(soonest)) {
-			soonest = next
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			if !next.IsZero() && (soonest.IsZero() || next.Before(soonest)) {
+				soonest = next
+			}
+		})
 	}
+	working.Wait()
 	return soonest
 }
 
 // handle counts how the last run ended, then does what is due.
 func (c *Clock) handle(ctx context.Context, intake bot.Intake, s Schedule) (time.Time, error) {
+	if err := c.tell(ctx, s); err != nil {
+		return time.Time{}, err
+	}
 	s, err := c.review(ctx, s)
 	if err != nil || s.State != Active {
 		return time.Time{}, err
@@ -280,19 +300,39 @@ func foreign(owner bot.Actor, place bot.Origin) int {
 	return 1
 }
 
-// pause stops a schedule and says so once.
+// pause stops a schedule; that its owner is to be told is stored with it.
 func (c *Clock) pause(ctx context.Context, name, why string) error {
-	changed := false
 	s, err := c.Book.Change(ctx, name, func(s *Schedule) error {
-		changed = s.State == Active
+		if s.State == Active {
+			s.Untold = fmt.Sprintf("The schedule **%s** is paused: %s. `schedules resume %s` starts it again.", name, why, name)
+			s.UntoldKey = fmt.Sprintf("schedule-paused:%s:%d", name, c.Time.Now().UnixNano())
+		}
 		s.State, s.Why = Paused, why
 		return nil
 	})
-	if err != nil || !changed {
+	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("The schedule **%s** is paused: %s. `sandpiper schedules resume %s` starts it again.", name, why, name)
-	return c.Notify.Notify(ctx, "schedule-paused:"+name+":"+s.LastTask, s.To[0], message)
+	c.Log.WarnContext(ctx, "schedule is paused", "schedule", name, "owner", s.Owner.ID)
+	return c.tell(ctx, s)
+}
+
+// tell tells a schedule's owner what is to be told, once: what a crash or a core
+// that did not answer left untold is told with the next tick.
+func (c *Clock) tell(ctx context.Context, s Schedule) error {
+	if s.Untold == "" {
+		return nil
+	}
+	if err := c.Notify.Tell(ctx, s.UntoldKey, s, s.Untold); err != nil {
+		return fmt.Errorf("tell owner: %w", err)
+	}
+	_, err := c.Book.Change(ctx, s.Name, func(now *Schedule) error {
+		if now.UntoldKey == s.UntoldKey {
+			now.Untold, now.UntoldKey = "", ""
+		}
+		return nil
+	})
+	return err
 }
 
 // jitter spreads the starts of a schedule's fires, the same for the same due

@@ -73,8 +73,10 @@ type world struct {
 	keys    map[string]string
 	tasks   map[string]bot.Task
 	notices []string
-	denied  string // reason every decision gives
-	crash   int    // Submit fails after storing, this many times
+	told    []string // what owners were told
+	deaf    int      // Tell fails this many times
+	denied  string   // reason every decision gives
+	crash   int      // Submit fails after storing, this many times
 	failAll bool
 	jumped  time.Duration // how far the wall clock is off
 }
@@ -130,7 +132,23 @@ func (w *world) Task(_ context.Context, id string) (bot.Task, error) {
 func (w *world) Deliveries(context.Context, string) ([]bot.Delivery, error) { return nil, nil }
 
 func (w *world) Notify(_ context.Context, _ string, _ bot.Origin, message string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.notices = append(w.notices, message)
+	return nil
+}
+
+func (w *world) Tell(_ context.Context, key string, s Schedule, message string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.deaf > 0 {
+		w.deaf--
+		return errors.New("the store is full")
+	}
+	if _, known := w.keys[key]; !known {
+		w.keys[key] = "told"
+		w.told = append(w.told, s.Owner.ID+": "+message)
+	}
 	return nil
 }
 
@@ -333,8 +351,81 @@ func TestOwnerWithoutRightPausesOnceAndSaysSo(t *testing.T) {
 		clock.Tick(t.Context(), w)
 		clock.Tick(t.Context(), w)
 		s, _, err := clock.Book.Get(t.Context(), "hourly")
-		if err != nil || s.State != Paused || len(w.events) != 0 || len(w.notices) != 1 {
-			t.Fatalf("%+v, %v, %d events, notices %q", s, err, len(w.events), w.notices)
+		if err != nil || s.State != Paused || len(w.events) != 0 || len(w.told) != 1 || len(w.notices) != 0 {
+			t.Fatalf("%+v, %v, %d events, told %q, notices %q", s, err, len(w.events), w.told, w.notices)
+		}
+		// Resumed, and paused once more for the same: that is another pause.
+		if _, err := NewService(clock, Limits{}).Resume(t.Context(), "hourly"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		clock.Tick(t.Context(), w)
+		clock.Tick(t.Context(), w)
+		if len(w.told) != 2 {
+			t.Errorf("told %q", w.told)
+		}
+	})
+}
+
+// A process that ends between the pause and its notice, or a core that does not
+// answer, leaves the owner told once all the same.
+func TestAPauseIsToldThoughTheProcessEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, records := newWorld(), newMemory()
+		clock := w.clock(t, records)
+		add(t, clock, weekly("hourly", "0 * * * *", "UTC"))
+		w.denied, w.deaf = "no such user any more", 2
+		time.Sleep(time.Hour)
+		clock.Tick(t.Context(), w)
+		if s, _, _ := clock.Book.Get(t.Context(), "hourly"); s.State != Paused || len(w.told) != 0 {
+			t.Fatalf("%+v, told %q", s, w.told)
+		}
+		clock = w.clock(t, records) // another life
+		start := time.Now()
+		runUntil(t, clock, w, start.Add(2*TickInterval+time.Second)) // fails once more, and is tried again soon
+		if len(w.told) != 1 || !strings.Contains(w.told[0], "is paused: its owner may no longer schedule") {
+			t.Fatalf("told %q", w.told)
+		}
+		runUntil(t, w.clock(t, records), w, start.Add(24*time.Hour))
+		if s, _, _ := clock.Book.Get(t.Context(), "hourly"); len(w.told) != 1 || s.Untold != "" {
+			t.Errorf("told %q, untold %q", w.told, s.Untold)
+		}
+	})
+}
+
+// A try runs with the owner's rights in the schedule's own places, answers
+// its asker alone, and counts for nothing.
+func TestATryCountsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.failAll = true
+		clock := w.clock(t, newMemory())
+		add(t, clock, weekly("hourly", "0 * * * *", "UTC"))
+		service := NewService(clock, Limits{})
+		aside := bot.Origin{Adapter: "slack", Place: "slack:@U1", Private: true}
+		for range PauseAfter + 1 {
+			if _, err := service.RunNow(t.Context(), w, "hourly", &aside); err != nil {
+				t.Fatal(err)
+			}
+			clock.Tick(t.Context(), w)
+			time.Sleep(time.Second)
+		}
+		e := w.events[0]
+		if !e.Options.DryRun || len(e.Also) != 1 || e.Also[0] != aside || e.Origin.Place == aside.Place || e.Origin.Conversation != "schedule:hourly" || !e.Inline {
+			t.Errorf("tried as %+v", e)
+		}
+		s, _, err := clock.Book.Get(t.Context(), "hourly")
+		if err != nil || s.State != Active || s.Failures != 0 || s.LastTask != "" || !s.Last.IsZero() || len(w.told)+len(w.notices) != 0 {
+			t.Errorf("%+v, %v, told %q", s, err, w.told)
+		}
+		fires, err := clock.Book.Fires(t.Context(), "hourly")
+		if err != nil || len(fires) != PauseAfter+1 || fires[0].Result != Tried {
+			t.Errorf("fires %+v, %v", fires, err)
+		}
+		w.failAll = false
+		runUntil(t, clock, w, time.Now().Add(time.Hour))
+		if fires, _ = clock.Book.Fires(t.Context(), "hourly"); fires[len(fires)-1].Result != Ran {
+			t.Errorf("its own time: %+v", fires[len(fires)-1])
 		}
 	})
 }
@@ -347,8 +438,8 @@ func TestFailuresInARowPauseAndRecoveryIsTold(t *testing.T) {
 		add(t, clock, weekly("hourly", "0 * * * *", "UTC"))
 		runUntil(t, clock, w, time.Now().Add(24*time.Hour))
 		s, _, _ := clock.Book.Get(t.Context(), "hourly")
-		if s.State != Paused || len(w.events) != PauseAfter || len(w.notices) != 1 || !strings.Contains(w.notices[0], "no engine") {
-			t.Fatalf("%+v after %d runs, notices %q", s, len(w.events), w.notices)
+		if s.State != Paused || len(w.events) != PauseAfter || len(w.told) != 1 || !strings.Contains(w.told[0], "no engine") {
+			t.Fatalf("%+v after %d runs, told %q", s, len(w.events), w.told)
 		}
 		if first, second := w.events[0].Options.KnownFailure, w.events[1].Options.KnownFailure; first != "" || second != "no engine" {
 			t.Errorf("known failures %q, %q: the second run must not tell the same again", first, second)
@@ -365,7 +456,7 @@ func TestFailuresInARowPauseAndRecoveryIsTold(t *testing.T) {
 		if s, _, _ = clock.Book.Get(t.Context(), "hourly"); s.State != Active || s.Failures != 0 {
 			t.Fatalf("%+v", s)
 		}
-		if len(w.notices) != 2 || !strings.Contains(w.notices[1], "works again") {
+		if len(w.notices) != 1 || !strings.Contains(w.notices[0], "works again") {
 			t.Fatalf("notices %q", w.notices)
 		}
 	})

@@ -27,7 +27,7 @@ type Resolver interface {
 	// Report is the saved report that the words ask for, by its name, and that
 	// the actor may run; "" where they name none.
 	Report(ctx context.Context, event bot.Event, text string) string
-	// Zone returns the actor's own time zone, "" where the platform knows none.
+	// Zone returns the actor's own time zone, "" where nobody knows one.
 	Zone(ctx context.Context, event bot.Event) string
 }
 
@@ -41,7 +41,10 @@ type CommandsOptions struct {
 	Resolver  Resolver
 	Intake    bot.Intake
 	Interpret Interpreter // nil without a model
-	Zone      string      // where the platform knows none
+	Zone      string      // where no zone of the actor is known
+	// Aside is where an asker alone reads an answer; private is false where
+	// there is no such place, and it is the event's own. nil: there is none.
+	Aside func(ctx context.Context, event bot.Event) (place bot.Origin, private bool, err error)
 }
 
 // Commands answers what people say about schedules in chat.
@@ -109,7 +112,7 @@ func (c Commands) Propose(ctx context.Context, event bot.Event) (Schedule, error
 	}
 	s := Schedule{
 		Owner: event.Actor, Cron: phrase.Cron, Zone: c.zone(ctx, event, phrase), Words: text,
-		From: FromChat, State: Proposed, Skill: event.Options.Skill,
+		From: FromChat, Home: event.Origin, State: Proposed, Skill: event.Options.Skill,
 	}
 	if issue != nil {
 		to, err := c.Resolver.Destination(ctx, event, issue.repository, issue.title)
@@ -130,7 +133,9 @@ func (c Commands) zone(ctx context.Context, event bot.Event, phrase Phrase) stri
 		return phrase.Zone
 	}
 	if zone := c.Resolver.Zone(ctx, event); zone != "" {
-		return zone
+		if _, err := loadZone(zone); err == nil {
+			return zone
+		}
 	}
 	return c.Zone
 }
@@ -266,10 +271,27 @@ func (c Commands) act(ctx context.Context, event bot.Event, verb string, s Sched
 		_, err := c.Service.RunNow(ctx, c.Intake, s.Name, nil)
 		return fmt.Sprintf("**%s** runs now.", s.Name), err
 	case "try":
-		_, err := c.Service.RunNow(ctx, c.Intake, s.Name, &event.Origin)
-		return fmt.Sprintf("**%s** runs now, and answers here alone.", s.Name), err
+		return c.try(ctx, event, s)
 	}
 	return "", user("`schedules next|pause|resume|run|try|remove|confirm NAME`", "I did not understand %q.", verb)
+}
+
+// try runs a schedule for its asker alone, or says that here it cannot be alone.
+func (c Commands) try(ctx context.Context, event bot.Event, s Schedule) (string, error) {
+	place, private := event.Origin, false
+	if c.Aside != nil {
+		var err error
+		if place, private, err = c.Aside(ctx, event); err != nil {
+			return "", err
+		}
+	}
+	if _, err := c.Service.RunNow(ctx, c.Intake, s.Name, &place); err != nil {
+		return "", err
+	}
+	if private {
+		return fmt.Sprintf("**%s** runs now, and answers you alone, in our direct messages. It counts for nothing.", s.Name), nil
+	}
+	return fmt.Sprintf("**%s** runs now. There is no place here that you alone can see: the answer comes to this conversation, where everybody in it reads it, and to none of the schedule's places. It counts for nothing.", s.Name), nil
 }
 
 // mine returns a schedule that the actor may change: their own, or any for

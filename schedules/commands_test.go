@@ -149,6 +149,40 @@ func TestPlacesAndFilesInWords(t *testing.T) {
 	}
 }
 
+// zoned knows a person's zone.
+type zoned struct {
+	words
+	zone string
+}
+
+func (z zoned) Zone(context.Context, bot.Event) string { return z.zone }
+
+// A schedule of a chat has the zone of its words, else of its maker, else the
+// server's; one that does not exist is nobody's.
+func TestZoneOfASchedule(t *testing.T) {
+	for name, c := range map[string]struct{ text, person, want string }{
+		"words":       {"every Monday at 9 in Asia/Tokyo sales report", "Europe/Riga", "Asia/Tokyo"},
+		"the person":  {"every Monday at 9 sales report", "Europe/Riga", "Europe/Riga"},
+		"the server":  {"every Monday at 9 sales report", "", "America/New_York"},
+		"a wrong one": {"every Monday at 9 sales report", "Mars/Olympus", "America/New_York"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			service := NewService(w.clock(t, newMemory()), Limits{MinInterval: 15 * time.Minute, PerOwner: 20})
+			c2 := Commands{CommandsOptions: CommandsOptions{Service: service, Resolver: zoned{zone: c.person}, Intake: w, Zone: "America/New_York"}}
+			event := bot.Event{Actor: bot.Actor{ID: "slack:U1"}, Origin: bot.Origin{Adapter: "slack", Place: "slack:C1"}, Command: bot.Command{Args: c.text}}
+			s, err := c2.Propose(t.Context(), event)
+			if err != nil || s.Zone != c.want {
+				t.Errorf("%s: %q, %v", name, s.Zone, err)
+			}
+			f, _, err := c2.Understood(t.Context(), event, Form{What: "sales report", When: strings.TrimSuffix(c.text, " sales report")})
+			if err != nil || f.Zone != c.want {
+				t.Errorf("%s, in a form: %q, %v", name, f.Zone, err)
+			}
+		})
+	}
+}
+
 func TestChatErrorsAreForTheAsker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -28,7 +28,7 @@ func (e *FormError) Error() string { return e.Message }
 // Understood makes the schedule that a form asks for, checked by every rule and
 // not stored.
 func (c Commands) Understood(ctx context.Context, event bot.Event, form Form) (Schedule, Line, error) {
-	s := Schedule{Owner: event.Actor, Zone: form.Zone, From: FromChat, State: Active, Request: form.What, Made: event.Key}
+	s := Schedule{Owner: event.Actor, Zone: form.Zone, From: FromChat, Home: event.Origin, State: Active, Request: form.What, Made: event.Key}
 	if s.Zone == "" {
 		s.Zone = c.zone(ctx, event, Phrase{})
 	}

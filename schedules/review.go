@@ -51,8 +51,12 @@ func (c *Clock) review(ctx context.Context, s Schedule) (Schedule, error) {
 	case err != nil:
 		return s, err
 	case recovered:
-		err = c.Notify.Notify(ctx, "schedule-recovered:"+s.Name+":"+task.ID, s.To[0],
-			fmt.Sprintf("The schedule **%s** works again.", s.Name))
+		key, message := "schedule-recovered:"+s.Name+":"+task.ID, fmt.Sprintf("The schedule **%s** works again.", s.Name)
+		if s.To[0].Title != "" {
+			err = c.Notify.Tell(ctx, key, s, message) // its issues are the reports' own
+		} else {
+			err = c.Notify.Notify(ctx, key, s.To[0], message)
+		}
 	case task.State == bot.TaskRefused && s.State == Active:
 		err = c.pause(ctx, s.Name, failure)
 		s.State = Paused

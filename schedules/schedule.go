@@ -88,6 +88,11 @@ type Schedule struct {
 	State   State     `json:"state"`
 	// Why says why it is paused.
 	Why string `json:"why,omitempty"`
+	// Home is where it was made in a chat: words for its owner find them there.
+	Home bot.Origin `json:"home,omitzero"`
+	// Untold is what its owner is still to be told, under a key of its own.
+	Untold    string `json:"untold,omitempty"`
+	UntoldKey string `json:"untold_key,omitempty"`
 
 	// Next is the next time it is due; it is only moved past a due time
 	// together with that time's Fire.
@@ -109,6 +114,7 @@ const (
 	Ran     Result = "ran"
 	Skipped Result = "skipped"
 	Failed  Result = "failed" // could not even be submitted
+	Tried   Result = "tried"  // run for its asker alone, which counts for nothing
 )
 
 // Fire records one due time of a schedule: that it ran, or why it did not.

@@ -155,7 +155,8 @@ func (v *Service) Resume(ctx context.Context, name string) (Schedule, error) {
 }
 
 // RunNow runs a schedule at once, beside its clock, and returns the task. With
-// dry it is tried out: the answer goes there alone, and counts for nothing.
+// dry it is tried out: it runs as it would, with its owner's rights in its own
+// places, the answer goes to dry alone, and it counts for nothing.
 func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string, dry *bot.Origin) (string, error) {
 	s, err := v.Get(ctx, name)
 	if err != nil {
@@ -166,13 +167,12 @@ func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string, dr
 	event.Key = "schedule-now:" + name + ":" + now.UTC().Format(time.RFC3339Nano)
 	event.Scheduled = false // somebody waits for it
 	event.Options.KnownFailure = ""
+	event.Inline = true // who asked is told of a refusal, not the schedule's places
 	for i := range event.Inputs {
 		event.Inputs[i].Fresh = false // the last file will do
 	}
 	if dry != nil {
-		conversation := event.Origin.Conversation
-		event.Origin, event.Also, event.Options.DryRun = *dry, nil, true
-		event.Origin.Conversation = conversation
+		event.Also, event.Options.DryRun = []bot.Origin{*dry}, true
 	}
 	ticket, err := intake.Submit(ctx, event)
 	if err != nil {
@@ -183,7 +183,7 @@ func (v *Service) RunNow(ctx context.Context, intake bot.Intake, name string, dr
 	}
 	f := Fire{Due: now, At: now, Result: Ran, Why: "run by hand", Task: ticket.Task}
 	if dry != nil {
-		f.Why = "tried out by hand"
+		f.Result, f.Why = Tried, "tried out by hand"
 	}
 	if _, _, err := v.book.claim(ctx, name, f); err != nil {
 		return "", err
@@ -239,6 +239,7 @@ func (v *Service) Sync(ctx context.Context, defs []Schedule) error {
 // merge keeps what the clock remembers and takes the rest from def.
 func merge(def, old Schedule) Schedule {
 	def.Created, def.State, def.Why = old.Created, old.State, old.Why
+	def.Untold, def.UntoldKey = old.Untold, old.UntoldKey
 	def.Next, def.Last, def.LastTask = old.Next, old.Last, old.LastTask
 	def.Reviewed, def.Failures, def.Failure = old.Reviewed, old.Failures, old.Failure
 	return def
