@@ -40,7 +40,7 @@ func (a *app) openGitHub() error {
 		Artifacts:  github.Artifacts{Branch: set.Artifacts.Branch, Repository: set.Artifacts.Repository, Keep: a.loaded.Retention.Tasks.Std()},
 		Limits:     github.Limits{Input: int64(a.loaded.Limits.Input)},
 		AllowHosts: a.loaded.Fetch.AllowHosts, MarkerKey: a.identity.marker,
-		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.part(github.Name),
+		Records: a.store, Blobs: a.blobs, History: a.store, Logger: a.part(github.Name), Clock: a.time,
 	})
 	if err != nil {
 		return &fault.Error{Status: fault.Usage, Message: err.Error(), Hint: "see the set-up page for GitHub in deploy/docs", Kind: github.Name, Err: err}

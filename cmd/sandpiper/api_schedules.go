@@ -64,13 +64,7 @@ type named struct {
 func (a *app) registerSchedules(s *control.Server) {
 	control.Handle(s, "schedules/add", a.addSchedule)
 	control.Handle(s, "schedules/list", a.listSchedules)
-	control.Handle(s, "schedules/run", func(ctx context.Context, in named) (taskRef, error) {
-		if err := a.boxes.Ready(ctx); err != nil {
-			return taskRef{}, err
-		}
-		task, err := a.schedules.RunNow(ctx, a.orchestrator, in.Name, nil)
-		return taskRef{Task: task}, scheduleFault(err, in.Name)
-	})
+	control.Handle(s, "schedules/run", a.runSchedule)
 	for name, change := range map[string]func(context.Context, string) error{
 		"schedules/remove": a.schedules.Remove,
 		"schedules/pause": func(ctx context.Context, name string) error {
@@ -86,6 +80,30 @@ func (a *app) registerSchedules(s *control.Server) {
 			return struct{}{}, scheduleFault(change(ctx, in.Name), in.Name)
 		})
 	}
+}
+
+// scheduleRun is a call to run a schedule now.
+type scheduleRun struct {
+	Name string `json:"name"`
+	// DryRun answers into the folder Out alone.
+	DryRun bool   `json:"dry_run,omitempty"`
+	Out    string `json:"out,omitempty"`
+}
+
+func (a *app) runSchedule(ctx context.Context, in scheduleRun) (taskRef, error) {
+	if err := a.boxes.Ready(ctx); err != nil {
+		return taskRef{}, err
+	}
+	var dry *bot.Origin
+	if in.DryRun {
+		folder, err := console.Folder(in.Out)
+		if err != nil {
+			return taskRef{}, &fault.Error{Status: fault.Usage, Message: err.Error(), Err: err}
+		}
+		dry = &folder
+	}
+	task, err := a.schedules.RunNow(ctx, a.orchestrator, in.Name, dry)
+	return taskRef{Task: task}, scheduleFault(err, in.Name)
 }
 
 // scheduleFault tells of a schedule that is not there, or may not be changed.

@@ -80,7 +80,7 @@ type app struct {
 // startOptions say what kind of process this is.
 type startOptions struct {
 	serve bool // keeps sessions ready and runs the sources of events
-	// clock is when schedules are due; nil takes the system's.
+	// clock is when schedules are due, and GitHub's time; nil takes the system's.
 	clock  bot.Clock
 	struck *logs.Secrets
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
+	"github.com/sandpiper-bot/sandpiper/integrations/console"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 	"github.com/sandpiper-bot/sandpiper/schedules"
@@ -32,7 +33,7 @@ type schedulesAddCmd struct {
 	When    string   `arg:"" help:"A cron line (\"0 9 * * MON\") or words (\"every Monday at 9\")."`
 	Request string   `arg:"" help:"What to do."`
 	Files   []string `arg:"" optional:"" name:"file" help:"Files below schedules.root, where a pattern means the newest that it matches; or slack:CHANNEL/PATTERN, github:OWNER/NAME:PATH@REF, https://…, previous:NAME."`
-	TZ      string   `name:"tz" placeholder:"ZONE" help:"Time zone, as Europe/Berlin (default: this machine's)."`
+	TZ      string   `name:"tz" placeholder:"ZONE" help:"Time zone, as Europe/Berlin (default: yours in users, else schedules.zone)."`
 	To      []string `placeholder:"DEST" sep:"none" help:"Where the answer goes (default: the folder out); may be given several times."`
 	Title   string   `placeholder:"TITLE" help:"With --to github:OWNER/NAME: open an issue of this title each time, as \"Weekly sales, {{date}}\"."`
 	Skill   string   `placeholder:"NAME" help:"Run this skill."`
@@ -48,7 +49,7 @@ func (c *schedulesAddCmd) Run(e *env) error {
 	}
 	in := newSchedule{Name: c.Name, When: c.When, Zone: c.TZ, Request: c.Request, Skill: c.Skill, User: login(), Title: c.Title, DryRun: c.DryRun}
 	if in.Zone == "" {
-		in.Zone = config.LocalZone()
+		in.Zone = loaded.ZoneOf(console.Name + ":" + login())
 	}
 	if in.Inputs, err = belowRoot(loaded, c.Files); err != nil {
 		return err
@@ -268,8 +269,10 @@ func (c *schedulesResumeCmd) Run(e *env) error {
 }
 
 type schedulesRunCmd struct {
-	Name string `arg:"" help:"The schedule's name."`
-	JSON bool   `name:"json" help:"Print one JSON value."`
+	Name   string `arg:"" help:"The schedule's name."`
+	DryRun bool   `help:"Post nowhere: print the answer, and put its files into --out. It counts for nothing."`
+	Out    string `placeholder:"DIR" help:"With --dry-run: the folder of the answer's files (default: out)."`
+	JSON   bool   `name:"json" help:"Print one JSON value."`
 }
 
 // Run runs a schedule now and prints its answer.
@@ -278,12 +281,25 @@ func (c *schedulesRunCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	in := scheduleRun{Name: c.Name, DryRun: c.DryRun}
+	switch {
+	case c.DryRun:
+		out := c.Out
+		if out == "" {
+			out = defaultOut
+		}
+		if in.Out, err = checkOut(out, c.Out != ""); err != nil {
+			return err
+		}
+	case c.Out != "":
+		return fault.New(fault.Usage, "without --dry-run the answer goes where the schedule posts", "--out is for --dry-run")
+	}
 	f := newFollower(e.err, login())
 	defer f.close()
 	task := ""
 	return e.with(loaded, func(ctx context.Context, client *control.Client) error {
 		if task == "" {
-			ran, err := control.Call[taskRef](ctx, client, "schedules/run", named{Name: c.Name, User: login()})
+			ran, err := control.Call[taskRef](ctx, client, "schedules/run", in)
 			if err != nil {
 				return err
 			}

@@ -30,6 +30,37 @@ func (n notifier) Notify(ctx context.Context, key string, to bot.Origin, message
 	return err
 }
 
+// Tell implements schedules.Notifier: in Slack the owner alone; in GitHub, which
+// has no such place, where the schedule was made; otherwise where it posts.
+func (n notifier) Tell(ctx context.Context, key string, s schedules.Schedule, message string) error {
+	return n.Notify(ctx, key, placeOfOwner(s), message)
+}
+
+func placeOfOwner(s schedules.Schedule) bot.Origin {
+	in := func(adapter string) (place bot.Origin) {
+		for _, to := range append([]bot.Origin{s.Home}, s.To...) {
+			if to.Adapter == adapter && to.Title == "" {
+				return to
+			}
+		}
+		return place
+	}
+	switch {
+	case strings.HasPrefix(s.Owner.ID, slack.Name+":"):
+		return slack.Direct(s.Owner, in(slack.Name))
+	case s.Home.Adapter != "":
+		return s.Home
+	}
+	if adapter, _, _ := strings.Cut(s.Owner.ID, ":"); in(adapter).Adapter != "" {
+		return in(adapter)
+	}
+	to := s.To[0]
+	if to.Title != "" {
+		to.Title = "The schedule " + s.Name + " needs you" // there is no other place
+	}
+	return to
+}
+
 // openSchedules makes the clock, which only serve lets run, and the service
 // that changes schedules.
 func (a *app) openSchedules() error {
@@ -69,7 +100,11 @@ func (a *app) scheduleOf(entry config.Schedule) (schedules.Schedule, error) {
 		Request: entry.Request, Skill: entry.Skill, From: schedules.FromConfig,
 		Misfire: schedules.Misfire(entry.Misfire), Grace: entry.Grace.Std(), Overlap: schedules.Overlap(entry.Overlap),
 	}
-	if err := understand(&s, entry.When, entry.Zone); err != nil {
+	zone := entry.Zone
+	if zone == "" {
+		zone = a.loaded.Schedules.Zone
+	}
+	if err := understand(&s, entry.When, zone); err != nil {
 		return s, err
 	}
 	var err error

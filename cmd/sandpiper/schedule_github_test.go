@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,7 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
+	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/github/githubtest"
+	"github.com/sandpiper-bot/sandpiper/sandbox/sandboxtest"
+	"github.com/sandpiper-bot/sandpiper/schedules"
 )
 
 // TestScheduleInGitHub saves and schedules by comments: the file is read from
@@ -163,4 +172,151 @@ func must[T any](value T, err error) T {
 		panic(err)
 	}
 	return value
+}
+
+// TestGitHubOwnerIsTold has the owner of a schedule whose answers open issues
+// lose the right: that is said once, where the schedule was made, and no issue
+// is opened for it. Before, a try answers where it is asked, and says so.
+func TestGitHubOwnerIsTold(t *testing.T) {
+	w := newGitHubWeekly(t)
+	talk := w.hub.OpenIssue(githubRepo, "ann", "Plans", "Here we plan.")
+	say := func(text string) { w.hub.Comment(githubRepo, talk, "ann", "@sandpiper "+text) }
+	say(`/schedule every Monday at 9 profile data/sales.csv as a new issue titled "Sales of {{date}}"`)
+	proposal := w.said(talk, "It is not on yet")
+	name := regexp.MustCompile(`schedules confirm ([a-z0-9-]+)`).FindStringSubmatch(proposal)
+	if name == nil {
+		t.Fatalf("no name in\n%s", proposal)
+	}
+	say("/schedules confirm " + name[1])
+	w.said(talk, "is on; next on Mon 30 Nov 2026 09:00 JST") // of users in the configuration
+
+	say("/schedules try " + name[1])
+	w.said(talk, "There is no place here that you alone can see")
+	w.said(talk, "Revenue by day and region")
+	if n := len(w.hub.Issues(githubRepo)); n != 1 {
+		t.Errorf("the try opened an issue: %d", n)
+	}
+
+	w.hub.Grant(githubRepo, "ann", "read")
+	s, err := w.app.schedules.Get(t.Context(), name[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.set(s.Next.Add(time.Second))
+	w.app.clock.Wake()
+	told := ""
+	w.home.eventually("the pause", func() bool {
+		w.app.clock.Wake()
+		told = w.find(talk, "is paused")
+		return told != ""
+	})
+	for range 3 {
+		w.clock.set(w.clock.Now().AddDate(0, 0, 7))
+		w.app.clock.Tick(t.Context(), w.app.orchestrator)
+	}
+	if err := w.app.orchestrator.Idle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(told, "@") || !strings.Contains(told, "write permission") {
+		t.Errorf("told:\n%s", told)
+	}
+	n := 0
+	for _, c := range w.hub.Comments(githubRepo, talk) {
+		if strings.Contains(c.Body, "paused") {
+			n++
+		}
+	}
+	if issues := w.hub.Issues(githubRepo); n != 1 || len(issues) != 1 {
+		t.Errorf("told %d times; issues %+v", n, issues)
+	}
+
+	// One of the configuration whose only place is its new issues tells it there.
+	owner := bot.Actor{ID: "github:ann"}
+	s, err = w.app.schedules.Add(t.Context(), schedules.Schedule{
+		Name: "configured", Owner: owner, Cron: "0 9 * * *", Zone: "UTC", Request: "report", Skill: "csv-report",
+		From: schedules.FromCommand, To: []bot.Origin{github.NewIssue(githubRepo, "Report")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.set(s.Next.Add(time.Second))
+	w.home.eventually("its pause", func() bool {
+		w.app.clock.Wake()
+		all := w.hub.Issues(githubRepo)
+		return len(all) == 2 && all[1].Title == "The schedule configured needs you" && strings.Contains(all[1].Body, "is paused")
+	})
+}
+
+// githubWeekly is a process with a fake GitHub and a clock in hand.
+type githubWeekly struct {
+	*home
+	hub   *githubtest.Server
+	clock *handClock
+	app   *app
+}
+
+func newGitHubWeekly(t *testing.T) *githubWeekly {
+	t.Helper()
+	sandboxtest.Engine(t)
+	w := &githubWeekly{home: &home{t: t, dir: t.TempDir()}, clock: &handClock{at: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}}
+	w.hub = githubtest.New(githubtest.Options{Now: w.clock.Now})
+	t.Cleanup(w.hub.Close)
+	w.hub.AddRepo(githubtest.Repo{
+		Name: githubRepo, Org: true, Visibility: "public", Files: map[string]string{"data/sales.csv": sales},
+		Grants: map[string]string{"ann": "write", "sandpiper-bot": "admin"},
+	})
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := port.Addr().String()
+	if err := port.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.hub.AddHook(githubtest.Hook{Repo: githubRepo, URL: "http://" + listen + "/webhooks/github", Secret: githubSecret})
+	w.write("conf.yaml", "github: {repositories: ["+githubRepo+"]}\nsandbox: {pool: 0, wall: 15m, cpu: 10m}\nusers: {\"github:Ann\": {zone: Asia/Tokyo}}\nschedules: {zone: Europe/Riga}\n")
+	env := map[string]string{
+		"SANDPIPER_LISTEN": listen, "GITHUB_WEBHOOK_SECRET": githubSecret, "GITHUB_TOKEN": w.hub.Token("sandpiper-bot", nil),
+		"GITHUB_API_URL": w.hub.APIURL(), "SANDPIPER_DATA_DIR": t.TempDir(), "HOME": w.dir,
+	}
+	loaded, err := config.Load(config.Options{Path: w.dir + "/conf.yaml", Getenv: func(name string) string { return env[name] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	if w.app, err = start(ctx, loaded, log, startOptions{serve: true, clock: w.clock}); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.app.serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-done, w.app.stop(context.WithoutCancel(ctx))); err != nil {
+			t.Error(err)
+		}
+	})
+	w.eventually("the adapter", func() bool { return w.app.github.Ready() == nil })
+	return w
+}
+
+// find is the bot's comment on an issue that holds words; "" where none does.
+func (w *githubWeekly) find(number int64, words string) string {
+	for _, c := range w.hub.Comments(githubRepo, number) {
+		if text := strings.ReplaceAll(c.Body, `\`, ""); c.Author == "sandpiper-bot" && strings.Contains(text, words) {
+			return text
+		}
+	}
+	return ""
+}
+
+// said waits for such a comment.
+func (w *githubWeekly) said(number int64, words string) (text string) {
+	w.t.Helper()
+	w.eventually(words, func() bool { text = w.find(number, words); return text != "" })
+	return text
 }

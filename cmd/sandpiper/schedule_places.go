@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
-	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
@@ -65,7 +64,8 @@ func (a *app) linkInput(link string) (bot.InputRef, error) {
 // scheduleFromChat makes the commands about schedules.
 func (a *app) scheduleFromChat() map[string]bot.CommandFunc {
 	c := schedules.Commands{CommandsOptions: schedules.CommandsOptions{
-		Service: a.schedules, Resolver: resolver{a}, Intake: a.orchestrator, Interpret: a.interpreter(), Zone: config.LocalZone(),
+		Service: a.schedules, Resolver: resolver{a}, Intake: a.orchestrator, Interpret: a.interpreter(), Zone: a.loaded.Schedules.Zone,
+		Aside: resolver{a}.aside,
 	}}
 	commands := schedules.NewCommands(c.CommandsOptions)
 	commands[slack.ScheduleFormCommand] = func(ctx context.Context, event bot.Event) (string, error) {
@@ -152,6 +152,24 @@ func (r resolver) Destination(ctx context.Context, event bot.Event, text, title 
 		return to, r.mayPost(ctx, event, to, text)
 	}
 	return bot.Origin{}, asked("name a channel in Slack, or owner/name#12 in GitHub", "I do not know the place %s from here.", text)
+}
+
+// aside is where the asker of a dry run reads its answer: in Slack in the direct
+// messages, for files cannot be shown to one person in a channel.
+func (r resolver) aside(ctx context.Context, event bot.Event) (bot.Origin, bool, error) {
+	switch {
+	case event.Origin.Private:
+		return event.Origin, true, nil
+	case event.Origin.Adapter != slack.Name:
+		return event.Origin, false, nil
+	}
+	if err := r.a.slack.Reachable(ctx, event.Actor); err != nil {
+		if errors.Is(err, slack.ErrNoDirect) {
+			return bot.Origin{}, false, asked("", "I cannot write to you alone, so I try nothing: %s.", err)
+		}
+		return bot.Origin{}, false, err
+	}
+	return slack.Direct(event.Actor, bot.Origin{}), true, nil
 }
 
 // newIssue is a repository where each answer opens an issue.
@@ -248,10 +266,12 @@ func (r resolver) repository(event bot.Event) string {
 
 // Zone implements schedules.Resolver.
 func (r resolver) Zone(ctx context.Context, event bot.Event) string {
-	if event.Origin.Adapter != slack.Name || r.a.slack == nil {
-		return ""
+	if event.Origin.Adapter == slack.Name && r.a.slack != nil {
+		if zone := r.a.slack.Zone(ctx, event.Actor); zone != "" {
+			return zone
+		}
 	}
-	return r.a.slack.Zone(ctx, event.Actor)
+	return r.a.loaded.UserOf(event.Actor.ID).Zone
 }
 
 func orText(text, otherwise string) string {

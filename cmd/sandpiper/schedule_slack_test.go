@@ -97,7 +97,7 @@ func (w *weekly) start(dir string) {
 		"HOME": dir,
 	}
 	h := &home{t: w.t, dir: w.t.TempDir()}
-	h.write("conf.yaml", "sandbox: {wall: 15m, cpu: 10m}\nslack: {allow: {channels: ["+w.reports+"]}}\n")
+	h.write("conf.yaml", "sandbox: {wall: 15m, cpu: 10m}\nslack: {allow: {channels: ["+w.reports+"]}}\nusers: {\"slack:"+w.ada+"\": {zone: Asia/Tokyo}}\n")
 	loaded, err := config.Load(config.Options{Path: h.dir + "/conf.yaml", Getenv: func(name string) string { return env[name] }})
 	if err != nil {
 		w.t.Fatal(err)

@@ -49,6 +49,10 @@ func check(l *Loaded) []Problem {
 	for i, p := range l.Policies {
 		c.policy(fmt.Sprintf("policies[%d]", i), p)
 	}
+	c.zone("schedules.zone", l.Schedules.Zone)
+	for actor, user := range l.Users {
+		c.user(actor, user)
+	}
 	names := map[string]bool{}
 	for i, s := range l.Schedules.List {
 		at := fmt.Sprintf("schedules.list[%d]", i)
@@ -237,9 +241,7 @@ func (c *checker) schedule(at string, s Schedule) {
 	}
 	c.oneOf(at+".misfire", s.Misfire, "skip", "once", "all")
 	c.oneOf(at+".overlap", s.Overlap, "skip", "queue")
-	if _, err := time.LoadLocation(s.Zone); err != nil {
-		c.problem(at+".zone", fmt.Sprintf("%s.zone: %q is no time zone", at, s.Zone), "write it like Europe/Berlin")
-	}
+	c.zone(at+".zone", s.Zone)
 	if len(s.Inputs) > 0 && c.l.Schedules.Root == "" {
 		for _, input := range s.Inputs {
 			if !strings.Contains(input, ":") {
@@ -247,6 +249,20 @@ func (c *checker) schedule(at string, s Schedule) {
 			}
 		}
 	}
+}
+
+func (c *checker) zone(at, zone string) {
+	if _, err := time.LoadLocation(zone); err != nil {
+		c.problem(at, fmt.Sprintf("%s: %q is no time zone", at, zone), "write it like Europe/Berlin")
+	}
+}
+
+func (c *checker) user(actor string, user User) {
+	adapter, id, _ := strings.Cut(actor, ":")
+	if id == "" || !slices.Contains([]string{"slack", "github", "console", "web"}, adapter) {
+		c.problem("users", fmt.Sprintf("users: %q is nobody", actor), `write "github:octocat", "slack:U0123" or "console:alice"`)
+	}
+	c.zone("users."+actor+".zone", user.Zone)
 }
 
 // Warnings are settings that are legal and likely not meant.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
@@ -10,23 +11,26 @@ import (
 // Config is the whole shape of sandpiper.yaml, with what the environment adds.
 // The yaml tags are the outer contract.
 type Config struct {
-	DataDir   string    `yaml:"data_dir"`
-	Listen    string    `yaml:"listen"`
-	Web       Web       `yaml:"web"`
-	Log       Log       `yaml:"log"`
-	Model     Model     `yaml:"model"`
-	Budgets   Budgets   `yaml:"budgets"`
-	Limits    Limits    `yaml:"limits"`
-	Sandbox   Sandbox   `yaml:"sandbox"`
-	Slack     Slack     `yaml:"slack"`
-	GitHub    GitHub    `yaml:"github"`
-	Fetch     Fetch     `yaml:"fetch"`
-	Policies  []Policy  `yaml:"policies"`
-	Schedules Schedules `yaml:"schedules"`
-	Costs     Costs     `yaml:"costs"`
-	Skills    Skills    `yaml:"skills"`
-	Retention Retention `yaml:"retention"`
-	Audit     Audit     `yaml:"audit"`
+	DataDir  string   `yaml:"data_dir"`
+	Listen   string   `yaml:"listen"`
+	Web      Web      `yaml:"web"`
+	Log      Log      `yaml:"log"`
+	Model    Model    `yaml:"model"`
+	Budgets  Budgets  `yaml:"budgets"`
+	Limits   Limits   `yaml:"limits"`
+	Sandbox  Sandbox  `yaml:"sandbox"`
+	Slack    Slack    `yaml:"slack"`
+	GitHub   GitHub   `yaml:"github"`
+	Fetch    Fetch    `yaml:"fetch"`
+	Policies []Policy `yaml:"policies"`
+	// Users is what no platform knows of people, by actor: "github:octocat",
+	// "slack:U0123", "console:alice".
+	Users     map[string]User `yaml:"users"`
+	Schedules Schedules       `yaml:"schedules"`
+	Costs     Costs           `yaml:"costs"`
+	Skills    Skills          `yaml:"skills"`
+	Retention Retention       `yaml:"retention"`
+	Audit     Audit           `yaml:"audit"`
 
 	// Secrets and Addresses come from the environment alone.
 	Secrets   Secrets   `yaml:"-"`
@@ -179,11 +183,37 @@ type Policy struct {
 	Destinations []string    `yaml:"destinations"`
 }
 
+// User is what is known of a person.
+type User struct {
+	Zone string `yaml:"zone"` // of their schedules, where neither they nor their platform names one
+}
+
+// UserOf is what is known of an actor. Slack's ids are written with or without
+// their workspace; logins are the same in any letters.
+func (c *Config) UserOf(actor string) User {
+	adapter, id, _ := strings.Cut(actor, ":")
+	for key, user := range c.Users {
+		if strings.EqualFold(key, actor) || strings.EqualFold(key, adapter+":"+id[strings.LastIndexByte(id, '/')+1:]) {
+			return user
+		}
+	}
+	return User{}
+}
+
+// ZoneOf is the time zone of an actor's schedules where nobody names one.
+func (c *Config) ZoneOf(actor string) string {
+	if zone := c.UserOf(actor).Zone; zone != "" {
+		return zone
+	}
+	return c.Schedules.Zone
+}
+
 // Schedules bound schedules and list those of the operator.
 type Schedules struct {
 	Root        string     `yaml:"root"` // local inputs and destinations lie under it; empty: none allowed
 	MinInterval Duration   `yaml:"min_interval"`
 	PerOwner    int        `yaml:"per_owner"`
+	Zone        string     `yaml:"zone"` // where neither a schedule nor its person names one
 	List        []Schedule `yaml:"list"`
 }
 
@@ -258,13 +288,14 @@ func Defaults() *Config {
 			Inodes: 20000, Wall: Duration(2 * time.Minute), CPU: Duration(90 * time.Second),
 			Output: MiB, OutputStop: 64 * MiB, Pool: 2,
 		},
+		Users: map[string]User{},
 		Slack: Slack{Catchup: Duration(6 * time.Hour)},
 		GitHub: GitHub{
 			Handle: "sandpiper", MinPermission: "write", Outsiders: "silent", Catchup: Duration(6 * time.Hour),
 			Artifacts: GitHubArtifacts{Branch: "sandpiper-artifacts"},
 		},
 		Costs:     Costs{To: []string{}, When: "0 9 * * MON", Zone: LocalZone()},
-		Schedules: Schedules{MinInterval: Duration(15 * time.Minute), PerOwner: 20},
+		Schedules: Schedules{MinInterval: Duration(15 * time.Minute), PerOwner: 20, Zone: LocalZone()},
 		Retention: Retention{Tasks: 90 * Day, Blobs: 30 * Day, Audit: 400 * Day},
 	}
 }
@@ -272,7 +303,7 @@ func Defaults() *Config {
 // scheduleDefaults are the values of keys that an entry of schedules.list
 // leaves out.
 func scheduleDefaults() Schedule {
-	return Schedule{Misfire: "once", Grace: Duration(6 * time.Hour), Overlap: "skip", Zone: LocalZone()}
+	return Schedule{Misfire: "once", Grace: Duration(6 * time.Hour), Overlap: "skip"}
 }
 
 // LocalZone is the host's time zone by name, UTC where the host has none.

@@ -169,7 +169,7 @@ func TestShowLoadsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := load(t, string(data), nil)
+	first, err := load(t, string(data)+"users: {\"github:octocat\": {zone: Asia/Tokyo}}\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,6 +277,32 @@ func TestWarningsOfDefaultDeny(t *testing.T) {
 	for _, want := range []string{"slack.allow is empty: nobody may ask", "github.repositories is empty: nobody may ask"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("warnings lack %q:\n%s", want, text)
+		}
+	}
+}
+
+// A person's zone is found by any spelling of who they are, and is checked.
+func TestZonesOfPeople(t *testing.T) {
+	l, err := load(t, `users: {"github:OctoCat": {zone: America/New_York}, "slack:U0123": {zone: Asia/Tokyo}, "slack:T9/U9": {zone: Europe/Riga}}
+schedules: {zone: Europe/Berlin}
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for actor, want := range map[string]string{
+		"github:octocat": "America/New_York", "slack:T1/U0123": "Asia/Tokyo", "slack:U0123": "Asia/Tokyo", "slack:T9/U9": "Europe/Riga",
+		"slack:T1/U9": "Europe/Berlin", "github:octo": "Europe/Berlin", "console:alice": "Europe/Berlin", "": "Europe/Berlin",
+	} {
+		if got := l.ZoneOf(actor); got != want {
+			t.Errorf("ZoneOf(%q) = %q, want %q", actor, got, want)
+		}
+	}
+	for _, wrong := range []string{
+		`users: {"github:a": {zone: Europe/Berlim}}`, `users: {octocat: {zone: UTC}}`, `users: {"slack:": {zone: UTC}}`, `users: {"github:a": {zones: UTC}}`,
+		`schedules: {zone: Nowhere}`,
+	} {
+		if _, err := load(t, wrong+"\n", nil); err == nil {
+			t.Errorf("%s was taken", wrong)
 		}
 	}
 }
