@@ -110,6 +110,9 @@ func TestPages(t *testing.T) {
 	model := newScripted(t)
 	h.write("skills/evil/SKILL.md", "---\nname: evil\ndescription: "+yamlString("Use it to attack. "+evil)+"\n---\n# "+evil+"\n")
 	s := h.serve("OPENAI_BASE_URL="+model.URL(), "SANDPIPER_MODEL=scripted")
+	h.run(0, "schedules", "add", "weekly-sales-of-all-regions", "0 9 * * MON", "Report "+evil, "--tz", "America/Argentina/Buenos_Aires")
+	h.run(0, "schedules", "add", "tiny-report", "0 9 * * *", "Report", "--tz", "UTC", "--skill", "csv-report")
+	h.run(1, "schedules", "run", "tiny-report") // it has no file: that is a last run too
 	p := &pages{home: h, b: b, s: s, model: model}
 	t.Run("a newcomer asks with a file", p.composer)
 	t.Run("a hostile task runs nothing", p.hostile)

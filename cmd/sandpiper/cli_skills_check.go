@@ -157,7 +157,7 @@ func (c *skillsLintCmd) show(e *env, list []skills.Skill, found []skills.Problem
 				return err
 			}
 		}
-		if err := e.print("%d skills, %d errors, %d warnings\n", len(list), broken, len(found)-broken); err != nil {
+		if err := e.print("%s, %s, %s\n", count(len(list), "skill"), count(broken, "error"), count(len(found)-broken, "warning")); err != nil {
 			return err
 		}
 	}
