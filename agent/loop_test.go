@@ -273,6 +273,21 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestAskOnASchedule: a scheduled run has nobody to ask, and is done all the same.
+func TestAskOnASchedule(t *testing.T) {
+	w, srv := loopWorld(t, lead(
+		modeltest.Do("ask_user", args{"question": "Net or gross?"}), run("print('gross')"), end("Done, of gross amounts.")))
+	defer dump(t, w, "01A")
+	task := w.task("01A", "sum up the sheet")
+	task.Event.Options.Schedule = "weekly"
+	if o := w.must(task); o.State != bot.TaskDone || !strings.HasPrefix(o.Message, "Done, of gross amounts.") {
+		t.Fatalf("got %s %s %+v", o.State, o.Message, o.Question)
+	}
+	if !strings.Contains(srv.Requests()[1].Text(), "nobody is there to answer") {
+		t.Error("the model was not told why")
+	}
+}
+
 // TestContextExceeded: a server that refuses a long conversation gets a
 // shorter one, which keeps plan, files and figures.
 func TestContextExceeded(t *testing.T) {

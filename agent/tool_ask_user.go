@@ -22,6 +22,11 @@ func askTool() (*tool, error) {
 			answer := l.t.run.Task.Answers[l.answered]
 			return told("The person answered:\n%s", answer.Text), nil
 		}
+		// What comes by the clock is read where it is posted: an answer there
+		// would not find the question, and the next run would wait for it.
+		if l.t.run.Task.Event.Options.Schedule != "" {
+			return failed("This is a scheduled run, and nobody is there to answer. Take the most usual meaning, go on, and say in the answer what you took for granted."), nil
+		}
 		return observation{asked: true}, nil
 	})
 }
