@@ -23,8 +23,10 @@ type stored struct {
 	// only accompany its answer.
 	answer, refusal string
 	auxiliary       []string
-	// drift is what a saved report found changed in its data.
-	drift []string
+	// drift is what a saved report found changed in its data, or, byImage, what
+	// the image changed in the report.
+	drift   []string
+	byImage bool
 }
 
 // recordedArtifacts finds what an earlier life stored for an agent already.

@@ -132,6 +132,11 @@ func describeNote(note noteData) string {
 			return "chose the skill " + cleanLine(note.Skill, 60) + ", because the request says " + cleanLine(strings.Join(note.Matched, ", "), 120)
 		}
 		return "took the skill " + cleanLine(note.Skill, 60)
+	case noteImage:
+		if note.Text == "" {
+			return "compared the report " + cleanLine(note.Skill, 60) + " in this image: it gives what it gave"
+		}
+		return "compared the report " + cleanLine(note.Skill, 60) + " in this image: " + cleanLine(note.Text, 200)
 	case noteEnded:
 		return "ended: " + orText(cleanLine(note.Text, 200), "with text as its answer")
 	case noteArtifacts:

@@ -2,12 +2,15 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/skills"
 )
 
 // Bounds on what a follow-up takes from its conversation.
@@ -170,6 +173,34 @@ func (t *task) earlierFiles() []string {
 		}
 	}
 	return names
+}
+
+// attached are the files that came with this request itself, not those that
+// its conversation had before.
+func (t *task) attached() []bot.Input {
+	var out []bot.Input
+	refs := t.run.Task.Event.Inputs
+	for i, in := range t.run.Task.Inputs {
+		if in.Blob != "" && i < len(refs) && !refs[i].Around {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// reportInputs are what a skill works on: for a saved report the files that came
+// with the request, where they are as many as it needs. Beside a new file, the
+// one that it was made of would be taken for its own.
+func (t *task) reportInputs(skill skills.Skill) []bot.Input {
+	var made struct {
+		Inputs []json.RawMessage `json:"inputs"`
+	}
+	raw, err := fs.ReadFile(skill.FS, "assets/report.json")
+	own := t.attached()
+	if skill.Source != skills.SourceSaved || err != nil || json.Unmarshal(raw, &made) != nil || len(own) == 0 || len(own) < len(made.Inputs) {
+		return t.skillInputs()
+	}
+	return own
 }
 
 // skillInputs are what a runnable skill works on: this request's files, or

@@ -97,7 +97,8 @@ const (
 	noteArtifacts noteKind = "artifacts" // the files that were stored
 	noteSkill     noteKind = "skill"     // the runnable skill that was chosen
 	noteShared    noteKind = "shared"    // the budget was parted among subagents
-	noteDrift     noteKind = "drift"     // a saved report's data has changed its shape
+	noteDrift     noteKind = "drift"     // a saved report's data has changed its shape, or its image what it gives
+	noteImage     noteKind = "image"     // a saved report was compared in another image
 )
 
 // noteData is a StepNote.
@@ -125,6 +126,8 @@ type noteData struct {
 	Version string `json:"version,omitempty"`
 	// Matched are the request's words that a noteSkill was chosen by.
 	Matched []string `json:"matched,omitempty"`
+	// ByImage marks a noteDrift that the image caused, not the data.
+	ByImage bool `json:"by_image,omitempty"`
 	spent
 }
 

@@ -25,6 +25,8 @@ const (
 // mendPrompt fills mend.md.
 type mendPrompt struct {
 	Name, Changes, Script, Answer, Request string
+
+	ByImage bool
 }
 
 // readDrift reads what a report found changed. It comes out of the sandbox:
@@ -75,7 +77,7 @@ func recordedDrift(steps []bot.Step) (drift []string, rest []bot.Step, err error
 // mendFirst records that the data drifted, so that no later life runs the old
 // program again, and mends.
 func (t *task) mendFirst(ctx context.Context, skill skills.Skill, s stored) (bot.Outcome, error) {
-	note := noteData{Kind: noteDrift, Skill: skill.Name, Version: skill.Version, Notes: s.drift, Refusal: s.refusal, spent: t.spent(0)}
+	note := noteData{Kind: noteDrift, Skill: skill.Name, Version: skill.Version, Notes: s.drift, Refusal: s.refusal, ByImage: s.byImage, spent: t.spent(0)}
 	if _, err := t.record(ctx, bot.StepNote, lead, note); err != nil {
 		return bot.Outcome{}, err
 	}
@@ -97,7 +99,7 @@ func (t *task) mend(ctx context.Context, skill skills.Skill, drift []string, ste
 	bounded, cancel := context.WithTimeoutCause(ctx, max(time.Second, t.budget.limit.Wall-t.active()), errWall)
 	defer cancel()
 	t.report(fmt.Sprintf(t.words.Mending, skill.Name), nil)
-	w := &workspace{t: t, agent: lead, inputs: t.skillInputs(), image: t.image, log: []entry{{skill: skill.Name}}}
+	w := &workspace{t: t, agent: lead, inputs: t.reportInputs(skill), image: t.image, log: []entry{{skill: skill.Name}}}
 	defer w.close()
 	p, err := t.intake(bounded, w, steps)
 	if err != nil {
@@ -118,7 +120,7 @@ func (t *task) mend(ctx context.Context, skill skills.Skill, drift []string, ste
 	case errors.As(err, &failed):
 		// Without the model it is what it would be without any: drift, said.
 		return bot.Outcome{}, &bot.TaskError{
-			Kind: "input", Message: fmt.Sprintf(t.words.Drifted, strings.Join(drift, "; "), skill.Name),
+			Kind: "input", Message: t.drifted(skill, drift),
 			Hint: fmt.Sprintf(t.words.ModelFailed, failed.Message),
 		}
 	case err != nil:
@@ -128,7 +130,7 @@ func (t *task) mend(ctx context.Context, skill skills.Skill, drift []string, ste
 	if err != nil {
 		return o, err
 	}
-	parts := []string{fmt.Sprintf(t.words.Drifted, strings.Join(drift, "; "), skill.Name)}
+	parts := []string{t.drifted(skill, drift)}
 	if !o.Partial {
 		line, err := t.propose(ctx, skill, o)
 		if err != nil {
@@ -142,9 +144,18 @@ func (t *task) mend(ctx context.Context, skill skills.Skill, drift []string, ste
 	return o, nil
 }
 
+// drifted says why a report is mended.
+func (t *task) drifted(skill skills.Skill, drift []string) string {
+	words := t.words.Drifted
+	if t.byImage {
+		words = t.words.ImageDrifted
+	}
+	return fmt.Sprintf(words, strings.Join(drift, "; "), skill.Name)
+}
+
 // mendOpening makes the first messages: the rules, what changed, the old words.
 func (t *task) mendOpening(skill skills.Skill, drift []string, p profileData) ([]Message, error) {
-	opening, err := t.opening(skills.Skill{}, p, earlier{inputs: t.skillInputs()})
+	opening, err := t.opening(skills.Skill{}, p, earlier{inputs: t.reportInputs(skill)})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +163,7 @@ func (t *task) mendOpening(skill skills.Skill, drift []string, p profileData) ([
 	text, err := render("mend.md", mendPrompt{
 		Name: skill.Name, Changes: t.frame("what changed", "- "+strings.Join(drift, "\n- ")),
 		Script: path.Join("/skills", skill.Name, skill.Run),
-		Answer: t.frame("the old words", cutText(string(answer), answerShown)), Request: madeFor(skill),
+		Answer: t.frame("the old words", cutText(string(answer), answerShown)), Request: madeFor(skill), ByImage: t.byImage,
 	})
 	if err != nil {
 		return nil, err
@@ -205,10 +216,14 @@ func (t *task) propose(ctx context.Context, skill skills.Skill, o bot.Outcome) (
 	if err == nil {
 		err = into.Propose(skill.Name, report)
 	}
+	compared := ""
+	if err == nil && t.byImage {
+		compared, err = t.mendedMoves(ctx, skill.Name, report)
+	}
 	var constants *ConstantsError
 	switch {
 	case err == nil:
-		return fmt.Sprintf(t.words.Proposed, version, skill.Name), nil
+		return strings.TrimSpace(fmt.Sprintf(t.words.Proposed, version, skill.Name) + " " + compared), nil
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case errors.As(err, &constants), errors.Is(err, ErrNotSavable), errors.Is(err, saved.ErrTaken):

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sandpiper-bot/sandpiper/agent/internal/figures"
 	"github.com/sandpiper-bot/sandpiper/agent/saved"
@@ -72,27 +72,28 @@ func (a *Agent) Save(ctx context.Context, r SaveRequest) (Saved, error) {
 }
 
 // prove runs a report again on the task's files, where it must give the task's
-// answer, and on perturbed ones, where its figures must move.
+// answer, and on perturbed ones, where its figures must move. What it gave there
+// is kept with the report, to be compared with when the sandbox changes.
 func (a *Agent) prove(ctx context.Context, r SaveRequest, report saved.Report) (Saved, error) {
 	out := Saved{Name: r.Name}
-	same, err := a.tryReport(ctx, r, report, nil)
+	same, place, err := a.tryReport(ctx, r, report, nil)
 	if err != nil {
 		return Saved{}, err
 	}
-	if len(report.Figures) > 0 && squeeze(same) != squeeze(withoutRestsOn(r.Task).Outcome.Message) {
-		return Saved{}, fmt.Errorf("%w: run again on the same files, it gave another answer: %s", ErrNotSavable, difference(withoutRestsOn(r.Task).Outcome.Message, same))
+	if len(report.Figures) > 0 && squeeze(same.Answer) != squeeze(withoutRestsOn(r.Task).Outcome.Message) {
+		return Saved{}, fmt.Errorf("%w: run again on the same files, it gave another answer: %s", ErrNotSavable, difference(withoutRestsOn(r.Task).Outcome.Message, same.Answer))
 	}
-	other, unchanged, err := a.perturb(ctx, r)
+	other, unchanged, err := a.perturb(ctx, r, 1)
 	if err != nil {
 		return Saved{}, err
 	}
 	out.Unperturbed = unchanged
+	var moved saved.Trial
 	if len(other) > 0 {
-		moved, err := a.tryReport(ctx, r, report, other)
-		if err != nil {
+		if moved, _, err = a.tryReport(ctx, r, report, other); err != nil {
 			return Saved{}, err
 		}
-		out.Constants = unmoved(same, moved)
+		out.Constants = unmoved(same.Answer, moved.Answer)
 	}
 	out.Constants = append(out.Constants, report.Loose...)
 	slices.Sort(out.Constants)
@@ -100,7 +101,7 @@ func (a *Agent) prove(ctx context.Context, r SaveRequest, report saved.Report) (
 	if len(report.Figures) > 0 && len(out.Constants) > 0 && !r.Accept {
 		return Saved{}, &ConstantsError{Constants: out.Constants}
 	}
-	return out, nil
+	return out, a.keepCheck(ctx, r, report, checked{place: place, same: same, moved: moved, other: other})
 }
 
 // makeReport writes the report's folder and numbers its version.
@@ -183,114 +184,66 @@ func withoutChoice(message string, words texts) string {
 	return message[:at]
 }
 
-// file is an input by content instead of by blob.
-type file struct {
-	name    string
-	content []byte
-}
-
-// lendTrial leases a session for a trial and puts the inputs into it.
-func (a *Agent) lendTrial(ctx context.Context, r SaveRequest, files []file) (Session, []string, error) {
-	session, err := a.o.Sandbox.Lease(ctx, sandbox.LeaseOptions{Task: r.Task.ID + "-save"})
-	if err != nil {
-		return nil, nil, fmt.Errorf("lease session to try a report: %w", leaseError(err))
-	}
-	var names []string
-	put := func(name string, size int64, content io.Reader) error {
-		names = append(names, name)
-		return session.Put(ctx, "workspace/in/"+name, size, content)
-	}
-	for _, f := range files {
-		if err := put(f.name, int64(len(f.content)), bytes.NewReader(f.content)); err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("put %s: %w", f.name, err), session.Close())
+// inputsOf are a task's files, those in place of which others are given by
+// content, and the others by blob.
+func inputsOf(task bot.Task, given []file) []file {
+	files := slices.Clone(given)
+	for _, in := range task.Inputs {
+		if in.Blob != "" && !slices.ContainsFunc(given, func(f file) bool { return f.name == in.Name }) {
+			files = append(files, file{name: in.Name, blob: in.Blob, size: in.Size})
 		}
 	}
-	for _, in := range r.Task.Inputs {
-		if in.Blob == "" || slices.ContainsFunc(files, func(f file) bool { return f.name == in.Name }) {
-			continue
-		}
-		content, err := r.Blobs.Open(ctx, in.Blob)
-		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("%w: its file %s is no longer kept", ErrNotSavable, in.Name), session.Close())
-		}
-		err = put(in.Name, in.Size, content)
-		content.Close()
-		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("put %s: %w", in.Name, err), session.Close())
-		}
-	}
-	return session, names, nil
-}
-
-// endTrial ends a trial's session; what it found out stands all the same.
-func (a *Agent) endTrial(session Session) {
-	if err := session.Close(); err != nil {
-		a.o.Log.Warn("close a trial's session", "error", err)
-	}
+	return files
 }
 
 // tryReport runs a report in a fresh session, on the task's files with those in
-// place of which others are given, and returns its answer.
-func (a *Agent) tryReport(ctx context.Context, r SaveRequest, report saved.Report, files []file) (string, error) {
-	session, names, err := a.lendTrial(ctx, r, files)
+// place of which others are given.
+func (a *Agent) tryReport(ctx context.Context, r SaveRequest, report saved.Report, given []file) (saved.Trial, saved.Place, error) {
+	files := inputsOf(r.Task, given)
+	ask := request{
+		Request: r.Task.Event.Text, Inputs: []string{}, Language: textsFor(r.Task.Event.Text).Language, Skill: r.Name,
+		Now: r.Task.Created.UTC().Format(time.RFC3339),
+	}
+	for _, f := range files {
+		ask.Inputs = append(ask.Inputs, f.name)
+	}
+	asked, err := json.Marshal(ask)
 	if err != nil {
-		return "", err
+		return saved.Trial{}, saved.Place{}, fmt.Errorf("write request.json: %w", err)
 	}
-	defer a.endTrial(session)
-	for name, content := range report.Files {
-		if err := session.Put(ctx, "skills/"+r.Name+"/"+name, int64(len(content)), bytes.NewReader(content)); err != nil {
-			return "", fmt.Errorf("put report: %w", err)
-		}
+	got, err := a.try(ctx, trial{lease: r.lease(), blobs: r.Blobs, name: r.Name, report: report.Files, asked: asked, files: files})
+	var failed *trialError
+	switch {
+	case errors.As(err, &failed):
+		return saved.Trial{}, got.place, fmt.Errorf("%w: run again in a fresh session %w", ErrNotSavable, err)
+	case errors.Is(err, errGone):
+		return saved.Trial{}, got.place, fmt.Errorf("%w: %w", ErrNotSavable, err)
 	}
-	asked, err := json.Marshal(request{
-		Request: r.Task.Event.Text, Inputs: names, Language: textsFor(r.Task.Event.Text).Language, Skill: r.Name,
-		Now: r.Task.Created.UTC().Format("2006-01-02T15:04:05Z"),
-	})
-	if err != nil {
-		return "", fmt.Errorf("write request.json: %w", err)
-	}
-	if err := session.Put(ctx, "workspace/.sandpiper/request.json", int64(len(asked)), bytes.NewReader(asked)); err != nil {
-		return "", fmt.Errorf("put request.json: %w", err)
-	}
-	script := "scripts/report.py"
-	if len(report.Figures) == 0 {
-		script = "scripts/saved_report.py"
-	}
-	code := fmt.Sprintf("import runpy\n_ = runpy.run_path(%q, run_name=\"__main__\")\n", "/skills/"+r.Name+"/"+script)
-	result, err := session.Run(ctx, sandbox.Program{Language: sandbox.Python, Code: code})
-	if err != nil {
-		return "", fmt.Errorf("try report: %w", err)
-	}
-	left, err := collectSmall(ctx, session, ".sandpiper")
-	if err != nil {
-		return "", err
-	}
-	if result.Verdict != sandbox.OK {
-		why := lastLine(result.Stderr.Head + result.Stderr.Tail)
-		var refusal struct{ Message string }
-		if json.Unmarshal(left["refusal.json"], &refusal) == nil && refusal.Message != "" {
-			why = refusal.Message
-		}
-		return "", fmt.Errorf("%w: run again in a fresh session it ended with %s: %s", ErrNotSavable, result.Verdict, why)
-	}
-	if text, ok := left["answer.md"]; ok {
-		return string(text), nil
-	}
-	return whole(result.Stdout), nil
+	return saved.Trial{Asked: asked, Answer: got.answer, Files: got.shapes}, got.place, err
 }
 
-// perturb makes the task's files anew with other figures; unchanged are those
-// of kinds that cannot be.
-func (a *Agent) perturb(ctx context.Context, r SaveRequest) (files []file, unchanged []string, err error) {
-	session, names, err := a.lendTrial(ctx, r, nil)
+func (r SaveRequest) lease() sandbox.LeaseOptions {
+	return sandbox.LeaseOptions{Task: r.Task.ID + "-save", Runtime: r.Task.Allowed.Runtime}
+}
+
+// perturb makes the task's files anew with other figures, of which it takes the
+// first share of the rows; unchanged are those of kinds that cannot be.
+func (a *Agent) perturb(ctx context.Context, r SaveRequest, share float64) (files []file, unchanged []string, err error) {
+	inputs := inputsOf(r.Task, nil)
+	if len(inputs) == 0 {
+		return nil, nil, nil
+	}
+	session, err := a.lend(ctx, trial{lease: r.lease(), blobs: r.Blobs, files: inputs})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer a.endTrial(session)
-	if len(names) == 0 {
-		return nil, nil, nil
+	names := make([]string, len(inputs))
+	for i, in := range inputs {
+		names[i] = in.name
 	}
-	result, err := session.Run(ctx, sandbox.Program{Language: sandbox.Python, Code: "from sandpiper import perturb\n_ = perturb.emit()\n"})
+	code := fmt.Sprintf("from sandpiper import perturb\n_ = perturb.emit(share=%g)\n", share)
+	result, err := session.Run(ctx, sandbox.Program{Language: sandbox.Python, Code: code})
 	if err != nil {
 		return nil, nil, fmt.Errorf("perturb inputs: %w", err)
 	}
@@ -304,7 +257,7 @@ func (a *Agent) perturb(ctx context.Context, r SaveRequest) (files []file, uncha
 	}
 	for _, name := range names {
 		if content, ok := made[name]; ok {
-			files = append(files, file{name, content})
+			files = append(files, file{name: name, content: content})
 			continue
 		}
 		unchanged = append(unchanged, name)

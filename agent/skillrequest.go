@@ -20,8 +20,11 @@ const (
 
 // request is what a runnable skill reads as request.json.
 type request struct {
-	Request  string   `json:"request"`
-	Inputs   []string `json:"inputs"`
+	Request string   `json:"request"`
+	Inputs  []string `json:"inputs"`
+	// Attached are the inputs that came with the request itself; the others were
+	// in its conversation before.
+	Attached []string `json:"attached,omitempty"`
 	Language string   `json:"language"`
 	Skill    string   `json:"skill"`
 	Now      string   `json:"now"`
@@ -62,6 +65,9 @@ func (t *task) skillRequest(ctx context.Context, w *workspace, skill string, ste
 		if in.Blob != "" {
 			r.Inputs = append(r.Inputs, in.Name)
 		}
+	}
+	for _, in := range t.attached() {
+		r.Attached = append(r.Attached, in.Name)
 	}
 	if r.Earlier, err = t.earlierRuns(ctx); err != nil {
 		return nil, err

@@ -63,14 +63,26 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 // runForm is a request that names a report and says nothing else.
 var runForm = regexp.MustCompile("(?i)^\\s*/?(?:run|запусти|выполни)\\s+(?:(?:the\\s+)?report\\s+|отч[её]т\\s+)?`?([a-z0-9]+(?:-[a-z0-9]+)*)`?\\s*[.!]?\\s*$")
 
-// named is the skill that the request names: by its options, or as "run NAME",
-// where there is such a runnable skill.
+// mendForm is a request that has a report mended and says nothing else.
+var mendForm = regexp.MustCompile("(?i)^\\s*/?(?:mend|исправь|почини)\\s+(?:(?:the\\s+)?report\\s+|отч[её]т\\s+)?`?([a-z0-9]+(?:-[a-z0-9]+)*)`?\\s*[.!]?\\s*$")
+
+// mendAsked reports whether a request has a report mended.
+func (t *task) mendAsked() bool {
+	event := t.run.Task.Event
+	return event.Options.Skill == "" && mendForm.MatchString(event.Text)
+}
+
+// named is the skill that the request names: by its options, or as "run NAME"
+// or "mend NAME", where there is such a runnable skill.
 func (t *task) named() string {
 	event := t.run.Task.Event
 	if event.Options.Skill != "" {
 		return event.Options.Skill
 	}
 	found := runForm.FindStringSubmatch(event.Text)
+	if found == nil {
+		found = mendForm.FindStringSubmatch(event.Text)
+	}
 	if found == nil {
 		return ""
 	}
@@ -120,7 +132,7 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 	if strings.TrimSpace(t.run.Task.Event.Text) == "" {
 		t.words = textsFor(madeFor(skill)) // a report speaks the language it was made in
 	}
-	w := &workspace{t: t, agent: lead, inputs: t.skillInputs(), image: t.image}
+	w := &workspace{t: t, agent: lead, inputs: t.reportInputs(skill), image: t.image}
 	defer w.close()
 	if drift, rest, err := recordedDrift(steps); err != nil || drift != nil {
 		if err != nil {
@@ -132,7 +144,13 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 	if err != nil {
 		return bot.Outcome{}, err
 	}
-	if !done {
+	switch {
+	case done:
+	case t.mendAsked():
+		if result, err = t.mendRequested(skill); err != nil {
+			return bot.Outcome{}, err
+		}
+	default:
 		if result, err = t.runSkillProgram(ctx, w, skill, steps); err != nil {
 			return bot.Outcome{}, err
 		}
@@ -142,7 +160,7 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 		return t.mendFirst(ctx, skill, result)
 	}
 	if result.refusal != "" {
-		return bot.Outcome{}, &bot.TaskError{Kind: "input", Message: result.refusal}
+		return bot.Outcome{}, t.unbelieved(&bot.TaskError{Kind: "input", Message: result.refusal})
 	}
 	message := result.answer
 	if strings.TrimSpace(message) == "" {
@@ -152,7 +170,18 @@ func (t *task) runSkill(ctx context.Context, skill skills.Skill, steps []bot.Ste
 	if line := t.choiceLine(skill); line != "" {
 		o.Message += "\n\n" + line
 	}
+	if t.unaccepted != "" {
+		o.Message = t.unaccepted + "\n\n" + o.Message
+	}
 	return o, nil
+}
+
+// unbelieved tells beside a failure that the report has moved: it may be why.
+func (t *task) unbelieved(err *bot.TaskError) error {
+	if t.unaccepted != "" {
+		err.Message += "\n\n" + t.unaccepted
+	}
+	return err
 }
 
 // runSkillProgram runs the skill's program and stores what it left.
@@ -169,6 +198,13 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 	}
 	if _, err := t.intake(ctx, w, steps); err != nil {
 		return stored{}, err
+	}
+	moved, err := t.believe(ctx, w, skill)
+	if err != nil {
+		return stored{}, err
+	}
+	if moved != nil && moved.Failed() && t.a.o.Model != nil {
+		return stored{drift: t.words.moves(moved.Moves), byImage: true}, nil
 	}
 	if w.session == nil { // an earlier life profiled in a session that is gone
 		if err := w.open(ctx); err != nil {
@@ -212,10 +248,10 @@ func (t *task) runSkillProgram(ctx context.Context, w *workspace, skill skills.S
 		s.drift = readDrift(raw)
 	}
 	if program.Verdict != string(sandbox.OK) && s.refusal == "" {
-		return stored{}, &bot.TaskError{
+		return stored{}, t.unbelieved(&bot.TaskError{
 			Kind: "skill", Message: fmt.Sprintf(t.words.SkillFailed, code(skill.Name), program.Verdict),
 			Hint: fmt.Sprintf(t.words.SkillFailedHint, t.run.Task.ID),
-		}
+		})
 	}
 	s.answer = strings.ToValidUTF8(string(files["answer.md"]), "�")
 	if s.answer == "" {

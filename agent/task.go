@@ -22,6 +22,10 @@ type task struct {
 
 	matched []string // the request's words that the skill was chosen by; none when it was named
 
+	believed   bool   // a saved report was compared in this image
+	unaccepted string // what opens the answer of one that has moved
+	byImage    bool   // it is mended for that, not for its data
+
 	spare *spare // for the check of files; nil when none was prepared
 
 	began  time.Time
@@ -139,6 +143,12 @@ func (t *task) account(step bot.Step) error {
 			return err
 		}
 		t.from.skill(note.Skill, note.Version)
+		switch note.Kind {
+		case noteImage:
+			t.believed, t.unaccepted = true, note.Text
+		case noteDrift:
+			t.byImage = note.ByImage
+		}
 	}
 	return nil
 }

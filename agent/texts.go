@@ -84,6 +84,22 @@ type texts struct {
 	Mending           string `json:"mending"`
 	NextLooksAgain    string `json:"next_looks_again"`
 	SameData          string `json:"same_data"`
+	ImageChecking     string `json:"image_checking"`
+	ImageMoved        string `json:"image_moved"`
+	ImageFailed       string `json:"image_failed"`
+	ImageAgain        string `json:"image_again"`
+	ImageUnchecked    string `json:"image_unchecked"`
+	ImageMend         string `json:"image_mend"`
+	ImageDrifted      string `json:"image_drifted"`
+	MovedRows         string `json:"moved_rows"`
+	MovedColumns      string `json:"moved_columns"`
+	MovedSum          string `json:"moved_sum"`
+	MovedFailed       string `json:"moved_failed"`
+	MovedGone         string `json:"moved_gone"`
+	MovedNew          string `json:"moved_new"`
+	NothingMoved      string `json:"nothing_moved"`
+	MendedSame        string `json:"mended_same"`
+	MendedOther       string `json:"mended_other"`
 }
 
 // textsFor gives the catalogue in the language of a request.

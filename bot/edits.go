@@ -146,6 +146,11 @@ func (o *Orchestrator) forget(ctx context.Context, id string) error {
 	if err := o.opts.Store.Erase(ctx, Erasure{Steps: task.ID}); err != nil {
 		return fmt.Errorf("forget deleted content: %w", err)
 	}
+	if o.opts.Forgotten != nil {
+		if err := o.opts.Forgotten(ctx, task.ID); err != nil {
+			return fmt.Errorf("forget copies of deleted content: %w", err)
+		}
+	}
 	if err := o.dropBlobs(ctx, gone); err != nil {
 		return err
 	}

@@ -96,6 +96,9 @@ type InputRef struct {
 	// Maybe says that the text names it and may mean something to be made, or
 	// merely speak of it: that it cannot be read is told, and fails nothing.
 	Maybe bool `json:"maybe,omitempty"`
+	// Around says that it came with the conversation's beginning and not with the
+	// request: a report that is run on a new file leaves it alone.
+	Around bool `json:"around,omitempty"`
 	// Found says that Expand named it: what could not be read is looked for
 	// again when the task is done again.
 	Found bool `json:"found,omitempty"`

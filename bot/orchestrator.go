@@ -30,6 +30,9 @@ type OrchestratorOptions struct {
 	// Purged lets other rooms erase what they keep of purged tasks, saved
 	// reports for instance; it may be called again for the same. nil: none do.
 	Purged func(ctx context.Context, scope PurgeScope, tasks []string) error
+	// Forgotten lets them erase copies of what a task was given, when that was
+	// deleted where it came from.
+	Forgotten func(ctx context.Context, task string) error
 	// Sink gets every audit entry at least once, in order; nil: none.
 	Sink AuditSink
 

@@ -74,6 +74,10 @@ func (s *Sandbox) ImageID() string {
 	return s.image.id
 }
 
+// Guest is the start of the SHA-256 of the package that this binary brings into
+// every session, as Info.Guest gives it.
+func (s *Sandbox) Guest() string { return s.guest }
+
 // ImageName is the name of the image that this binary's recipe makes:
 // "sandpiper-sandbox:" and the start of the SHA-256 over the recipe's files.
 // Whether the optional extras could be installed does not change the name.

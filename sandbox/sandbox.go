@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Sandbox struct {
 	info    system.Info
 	podman  bool   // it is Podman's Docker-compatible socket
 	archive []byte // the guest's package
+	guest   string // the start of its SHA-256
 	life    string // names this process among its owner's
 
 	pool   *pool
@@ -83,8 +85,9 @@ func newSandbox(ctx context.Context, options Options, api engine) (*Sandbox, err
 	if memory == 0 {
 		memory = info.MemTotal / 4 * 3
 	}
+	sum := sha256.Sum256(archive)
 	s := &Sandbox{
-		options: options, engine: api, log: options.Log, info: info, podman: podman, archive: archive, life: newID(),
+		options: options, engine: api, log: options.Log, info: info, podman: podman, archive: archive, guest: hex.EncodeToString(sum[:6]), life: newID(),
 		memory: make(chan struct{}, max(1, memory/options.Limits.Memory)),
 		image:  image, sessions: map[string]*Session{}, done: make(chan struct{}),
 	}

@@ -47,6 +47,7 @@ type Info struct {
 	ID        string          `json:"id"`
 	Container string          `json:"container"`
 	ImageID   string          `json:"image_id"`
+	Guest     string          `json:"guest"` // the start of the SHA-256 of the guest's package
 	Runtime   string          `json:"runtime"`
 	Python    string          `json:"python"`
 	Inventory json.RawMessage `json:"inventory,omitempty"` // of libraries
@@ -82,7 +83,7 @@ func (s *Sandbox) start(ctx context.Context, o Options, imageID string) (*Sessio
 		sandbox: s, options: o, id: newID(), created: began, oom: make(chan struct{}, 1),
 		gone: make(chan struct{}), turn: make(chan struct{}, 1), inputs: map[int64][]string{},
 	}
-	session.info = Info{ID: session.id, ImageID: imageID, Runtime: o.Runtime}
+	session.info = Info{ID: session.id, ImageID: imageID, Guest: s.guest, Runtime: o.Runtime}
 	// An engine carries out what a caller gave up: creation is waited for, so
 	// that its container is known and removed.
 	creating, created := context.WithTimeout(context.WithoutCancel(ctx), o.StartTimeout)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // NameForm is what a report may be called: the Agent Skills format's own rule.
@@ -23,7 +24,10 @@ const (
 )
 
 // Store keeps saved reports below one folder.
-type Store struct{ root *os.Root }
+type Store struct {
+	root *os.Root
+	mu   sync.Mutex // held while folders are moved or checks are changed
+}
 
 // OpenStore opens the folder, made where it is absent.
 func OpenStore(dir string) (*Store, error) {
@@ -63,6 +67,8 @@ func (s *Store) Save(name string, version int, report Report) error {
 	if !NameForm.MatchString(name) || len(name) > 64 {
 		return fmt.Errorf("name %q: use lower-case letters, digits and single dashes, at most 64", name)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	fresh := "." + name + ".new"
 	if err := s.write(fresh, report); err != nil {
 		return fmt.Errorf("write report %s: %w", name, err)
@@ -109,6 +115,8 @@ func (s *Store) put(name string, version int, fresh string) error {
 
 // Remove deletes a report with its versions.
 func (s *Store) Remove(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, dir := range []string{name, path.Join(versions, name), path.Join(proposed, name)} {
 		if err := s.root.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove report %s: %w", name, err)
@@ -120,19 +128,30 @@ func (s *Store) Remove(name string) error {
 // Forget deletes the reports, and the versions of reports, that were made from
 // one of these tasks: their programs, words and columns are that task's.
 func (s *Store) Forget(tasks []string) error {
-	made, err := fs.Glob(s.root.FS(), "*/assets/report.json")
-	if err != nil {
-		return fmt.Errorf("list reports: %w", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.each(func(folder string, d definition) error {
+		if !slices.Contains(tasks, d.Task) {
+			return nil
+		}
+		if err := s.root.RemoveAll(folder); err != nil {
+			return fmt.Errorf("forget %s: %w", folder, err)
+		}
+		return nil
+	})
+}
+
+// each visits every report, earlier version and proposed one.
+func (s *Store) each(visit func(folder string, d definition) error) error {
+	var found []string
+	for _, pattern := range []string{"*", versions + "/*/*", proposed + "/*"} {
+		files, err := fs.Glob(s.root.FS(), pattern+"/assets/report.json")
+		if err != nil {
+			return fmt.Errorf("list reports: %w", err)
+		}
+		found = append(found, files...)
 	}
-	older, err := fs.Glob(s.root.FS(), versions+"/*/*/assets/report.json")
-	if err != nil {
-		return fmt.Errorf("list versions of reports: %w", err)
-	}
-	waiting, err := fs.Glob(s.root.FS(), proposed+"/*/assets/report.json")
-	if err != nil {
-		return fmt.Errorf("list proposed reports: %w", err)
-	}
-	for _, file := range slices.Concat(made, older, waiting) {
+	for _, file := range found {
 		data, err := s.root.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
@@ -141,11 +160,8 @@ func (s *Store) Forget(tasks []string) error {
 		if err := json.Unmarshal(data, &d); err != nil {
 			return fmt.Errorf("read %s: %w", file, err)
 		}
-		if !slices.Contains(tasks, d.Task) {
-			continue
-		}
-		if err := s.root.RemoveAll(path.Dir(path.Dir(file))); err != nil {
-			return fmt.Errorf("forget %s: %w", file, err)
+		if err := visit(path.Dir(path.Dir(file)), d); err != nil {
+			return err
 		}
 	}
 	return nil

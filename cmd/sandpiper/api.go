@@ -31,6 +31,7 @@ func (a *app) register(s *control.Server) {
 	a.registerRun(s)
 	a.registerTasks(s)
 	a.registerSchedules(s)
+	a.registerReports(s)
 	a.registerAudit(s)
 	a.registerSandbox(s)
 	a.registerDoctor(s)

@@ -223,6 +223,7 @@ func (a *app) openCore(point func(string)) (err error) {
 		Redactor:  a.redactor,
 		Key:       a.identity.key,
 		Purged:    a.purged,
+		Forgotten: func(_ context.Context, task string) error { return a.reports.DropCopies(task) },
 		Exclusive: true, // boltstore.Open locks the file
 		Sink:      a.openAuditSink(),
 		Budgets:   a.loaded.Budgets.Bot(),

@@ -41,6 +41,7 @@ type cli struct {
 	Tasks     tasksCmd     `cmd:"" help:"List, show, cancel and repeat tasks."`
 	Schedules schedulesCmd `cmd:"" help:"Add, list, pause and run schedules."`
 	Skills    skillsCmd    `cmd:"" help:"List, show, check, test and start skills."`
+	Reports   reportsCmd   `cmd:"" help:"Check saved reports after the sandbox has changed."`
 	Sandbox   sandboxCmd   `cmd:"" help:"Build, probe and use the sandbox."`
 	Audit     auditCmd     `cmd:"" help:"Verify or export the audit chain."`
 	Purge     purgeCmd     `cmd:"" help:"Forget what belongs to an actor, a conversation or a task."`

@@ -44,6 +44,13 @@ func (e *env) adopt(loaded *config.Loaded, built sandbox.Built, asJSON bool) err
 		if asJSON {
 			return e.printJSON(built)
 		}
+		names, err := control.Call[[]string](ctx, client, "reports/names", struct{}{})
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 && !built.Existed {
+			e.progressLine(count(len(names), "saved report") + " will be compared with the next run of each; sandpiper reports check does it now")
+		}
 		return e.print("%s %s\n", built.Image, built.ID)
 	})
 }

@@ -34,7 +34,7 @@ func commandIn(text string) (bot.Command, bool) {
 	case reportsCommand:
 		// "reports of last week by region" is a request.
 		verb, _, _ := strings.Cut(strings.TrimSpace(args), " ")
-		known := []string{"", "accept", "versions", "rollback", "share", "publish", "remove"}
+		known := []string{"", "accept", "versions", "rollback", "trust", "share", "publish", "remove"}
 		return bot.Command{Name: word, Args: strings.TrimSpace(args)}, slices.Contains(known, strings.ToLower(verb))
 	}
 	return bot.Command{}, false
@@ -50,7 +50,7 @@ func (a *app) commands() map[string]bot.CommandSpec {
 	return map[string]bot.CommandSpec{
 		noticeCommand:             {Run: func(_ context.Context, event bot.Event) (string, error) { return event.Command.Args, nil }},
 		saveCommand:               {Run: a.saveInChat, Right: bot.MaySave, Help: "save NAME: keep the last answer's report, to run it again on new files"},
-		reportsCommand:            {Run: a.reportsInChat, Help: "reports: those that you may run; accept, versions, rollback, share, publish or remove one"},
+		reportsCommand:            {Run: a.reportsInChat, Help: "reports: those that you may run; accept, versions, rollback, trust, share, publish or remove one"},
 		scheduleCommand:           {Run: late(scheduleCommand), Right: bot.MaySchedule, Help: "schedule WHEN WHAT: for instance every Monday at 9 the weekly report"},
 		slack.ScheduleFormCommand: {Run: late(slack.ScheduleFormCommand), Right: bot.MaySchedule},
 		schedulesCommand:          {Run: late(schedulesCommand), Help: "schedules: list, pause, resume, run or remove them"},

@@ -48,7 +48,7 @@ func (a *app) reportsInChat(ctx context.Context, event bot.Event) (string, error
 	if len(words) == 0 {
 		return a.reportList(event)
 	}
-	const usage = "`reports`, `reports accept|versions|share|publish|remove NAME`, `reports rollback NAME VERSION`"
+	const usage = "`reports`, `reports accept|versions|trust|share|publish|remove NAME`, `reports rollback NAME VERSION`"
 	if len(words) < 2 {
 		return "", asked(usage, "I did not understand %q.", event.Command.Args)
 	}
@@ -80,6 +80,12 @@ func (a *app) changeReport(ctx context.Context, event bot.Event, words []string,
 	case "accept":
 		version, err := a.reports.Accept(s.Name)
 		return fmt.Sprintf("`%s` is at version %d now. `reports rollback %s %d` goes back.", s.Name, version, s.Name, version-1), err
+	case "trust":
+		_, err := a.reports.AcceptMoved(s.Name)
+		if errors.Is(err, saved.ErrNothingMoved) {
+			return "", asked("", "Nothing of `%s` waits to be accepted: it gives what it gave, or has not run since the sandbox changed.", s.Name)
+		}
+		return fmt.Sprintf("`%s` is trusted as it is in today's sandbox: what it gives there counts from now on.", s.Name), err
 	case "rollback":
 		if len(words) < 3 {
 			return "", asked("`reports versions "+s.Name+"` lists them", "To which version?")

@@ -72,6 +72,7 @@ func (a *Adapter) inputs(h *happening, said reading, to address) []bot.InputRef 
 	if h.kind == inComment {
 		for _, link := range read(h.issueBody, a.options.Handle).links {
 			if in, ok := a.linked(link, inIssue); ok && strings.Contains(in.Ref, `"kind":"`+refAttachment+`"`) {
+				in.Around = true
 				add(in)
 			}
 		}

@@ -98,11 +98,13 @@ func (in *inbox) threadFiles(ctx context.Context, m message, event *bot.Event) {
 			root = one.Files
 		}
 	}
-	chosen := append(slices.Clone(root), named(event.Text, all)...)
+	meant := named(event.Text, all)
+	chosen := append(slices.Clone(root), meant...)
 	if len(chosen) == 0 && len(event.Inputs) == 0 {
 		chosen = all
 	}
-	for _, ref := range in.a.inputs(in.a.resolve(ctx, chosen)) {
+	for i, ref := range in.a.inputs(in.a.resolve(ctx, chosen)) {
+		ref.Around = !slices.ContainsFunc(meant, func(f slack.File) bool { return f.ID == chosen[i].ID })
 		if !slices.ContainsFunc(event.Inputs, func(have bot.InputRef) bool { return have.Ref == ref.Ref }) {
 			event.Inputs = append(event.Inputs, ref)
 		}

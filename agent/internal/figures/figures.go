@@ -47,6 +47,14 @@ var skipped = regexp.MustCompile(
 // about stands before a figure that is rounded further than its digits show.
 var about = regexp.MustCompile(`(?i)(?:about|around|roughly|approximately|approx\.|nearly|almost|over|more than|less than|under|some|~|≈|около|примерно|почти|более|менее|свыше|порядка)\s*[$€£₽]?\s*[-+−]?$`)
 
+// Same reports whether two figures may stand for the same value, however they
+// are written.
+func (f Figure) Same(other Figure) bool {
+	return f.percent == other.percent && slices.ContainsFunc(f.meanings, func(m meaning) bool {
+		return slices.ContainsFunc(other.meanings, func(o meaning) bool { return m.value == o.value })
+	})
+}
+
 // scales are the words after a number that multiply it.
 var scales = regexp.MustCompile(`(?i)^[ \x{00a0}\x{202f}]?(?:(k|тыс\.?|thousand)|(m|mn|mio\.?|млн\.?|million|millions)|(b|bn|млрд\.?|billion|billions))(?:[^\p{L}\p{N}]|$)`)
 

@@ -17,18 +17,27 @@ from . import profile, read
 _LEFT_OUT = 0.1
 
 
-def emit(folder: str = "/workspace/in", out: str = "/workspace/out") -> list[str]:
-    """Write a perturbed copy of each table of ``folder``; returns what could not be."""
+def emit(folder: str = "/workspace/in", out: str = "/workspace/out", *, share: float = 1) -> list[str]:
+    """Write a perturbed copy of each table of ``folder``; returns what could not be.
+
+    ``share`` below 1 takes that share of each table's rows, the first ones.
+    """
     os.makedirs(out, exist_ok=True)
     kept = []
     for name in sorted(os.listdir(folder)):
         entry = profile.files([os.path.join(folder, name)])["files"][0]
         try:
             table = read(os.path.join(folder, name))
-            _write(table, entry, os.path.join(out, name))
+            _write(_first(table, share), entry, os.path.join(out, name))
         except (ValueError, KeyError, OSError, NotImplementedError):
             kept.append(name)
     return kept
+
+
+def _first(table: Any, share: float) -> Any:
+    if isinstance(table, dict):
+        return {name: _first(frame, share) for name, frame in table.items()}
+    return table if share >= 1 else table.iloc[: max(5, int(len(table) * share))]
 
 
 def perturbed(table: Any, seed: int = 7) -> Any:

@@ -97,14 +97,16 @@ class Report:
         folder = os.path.join(WORKSPACE, "in")
         given = {name: profile.files([os.path.join(folder, name)])["files"] for name in self.today["inputs"]}
         what: list[str] = []
+        attached = [name for name in self.today.get("attached", []) if name in given]
+        taken = assign(self.made["inputs"], {name: given[name] for name in attached})
+        rest = [old for old in self.made["inputs"] if old["name"] not in taken]
+        taken |= assign(rest, {name: tables for name, tables in given.items() if name not in taken.values()})
         for old in self.made["inputs"]:
-            if not given:
+            if old["name"] not in taken:
                 refuse(self.text["missing"].format(name=self.made["name"], old=old["name"]))
-            best = min(given, key=lambda name: (name != old["name"], _distance(old["tables"], given[name])))
-            what += self._compare(old["tables"], given.pop(best))
-            link = os.path.join(folder, old["name"])
-            if not os.path.lexists(link):
-                os.symlink(best, link)
+            what += self._compare(old["tables"], given[taken[old["name"]]])
+        self.files = list(taken.values())
+        _link(folder, taken)
         if what:
             self.drifted(what)
 
@@ -199,12 +201,37 @@ def again(script: str, program: str) -> None:
 
     report = Report(script)
     asked = {**report.today, "request": report.made["request"], "skill": report.made["name"]}
+    if report.files:
+        asked["inputs"] = report.files
     with open(os.path.join(_EXCHANGE, "request.json"), "w", encoding="utf-8") as f:
         json.dump(asked, f, ensure_ascii=False)
     path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(script))), program)
     sys.argv = [path]
     sys.path.insert(0, os.path.dirname(path))
     runpy.run_path(path, run_name="__main__")
+
+
+def assign(olds: list[dict[str, Any]], given: dict[str, list[dict[str, Any]]]) -> dict[str, str]:
+    """Which given file stands for which old one: the same name, then the likest columns."""
+    pairs = sorted(
+        ((name != old["name"], _distance(old["tables"], tables), i, j) for i, old in enumerate(olds) for j, (name, tables) in enumerate(given.items()))
+    )
+    names = list(given)
+    taken: dict[str, str] = {}
+    for _, _, i, j in pairs:
+        if olds[i]["name"] not in taken and names[j] not in taken.values():
+            taken[olds[i]["name"]] = names[j]
+    return taken
+
+
+def _link(folder: str, taken: dict[str, str]) -> None:
+    """Let each old name lead to the file that stands for it; another file of that name steps aside."""
+    for old in [old for old, new in taken.items() if new != old and os.path.lexists(os.path.join(folder, old))]:
+        os.rename(os.path.join(folder, old), os.path.join(folder, f".aside-{old}"))
+        taken.update({name: f".aside-{old}" for name, file in taken.items() if file == old})
+    for old, new in taken.items():
+        if new != old:
+            os.symlink(new, os.path.join(folder, old))
 
 
 def tokens(line: str, kind: str) -> list[Any]:
