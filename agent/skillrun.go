@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
-	"strings"
+		"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
@@ -18,13 +17,16 @@ import (
 // takes the one that was chosen first.
 func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 	name := t.named()
+	if missing, near := t.misnamed(); name == "" && missing != "" {
+		return skills.Skill{}, t.unknownSkill(missing, near...)
+	}
 	if name == "" {
 		name, t.matched = recordedSkill(steps)
 	}
 	if name != "" {
 		skill, err := t.skills().Get(name)
 		if err != nil {
-			return skill, &bot.TaskError{Kind: "skill", Message: fmt.Sprintf(t.words.UnknownSkill, code(name)), Hint: t.words.UnknownSkillHint}
+			return skill, t.unknownSkill(name)
 		}
 		if !skill.Runnable() && t.a.o.Model == nil {
 			return skill, &bot.TaskError{Kind: "model", Message: fmt.Sprintf(t.words.SkillNeedsModel, code(name)), Hint: t.words.NoModelHint}
@@ -58,38 +60,6 @@ func (t *task) chooseSkill(steps []bot.Step) (skills.Skill, error) {
 		message += " " + choice.Why
 	}
 	return skills.Skill{}, &bot.TaskError{Kind: "model", Message: message, Hint: hint}
-}
-
-// runForm is a request that names a report and says nothing else.
-var runForm = regexp.MustCompile("(?i)^\\s*/?(?:run|запусти|выполни)\\s+(?:(?:the\\s+)?report\\s+|отч[её]т\\s+)?`?([a-z0-9]+(?:-[a-z0-9]+)*)`?\\s*[.!]?\\s*$")
-
-// mendForm is a request that has a report mended and says nothing else.
-var mendForm = regexp.MustCompile("(?i)^\\s*/?(?:mend|исправь|почини)\\s+(?:(?:the\\s+)?report\\s+|отч[её]т\\s+)?`?([a-z0-9]+(?:-[a-z0-9]+)*)`?\\s*[.!]?\\s*$")
-
-// mendAsked reports whether a request has a report mended.
-func (t *task) mendAsked() bool {
-	event := t.run.Task.Event
-	return event.Options.Skill == "" && mendForm.MatchString(event.Text)
-}
-
-// named is the skill that the request names: by its options, or as "run NAME"
-// or "mend NAME", where there is such a runnable skill.
-func (t *task) named() string {
-	event := t.run.Task.Event
-	if event.Options.Skill != "" {
-		return event.Options.Skill
-	}
-	found := runForm.FindStringSubmatch(event.Text)
-	if found == nil {
-		found = mendForm.FindStringSubmatch(event.Text)
-	}
-	if found == nil {
-		return ""
-	}
-	if s, err := t.skills().Get(found[1]); err == nil && s.Runnable() {
-		return s.Name
-	}
-	return ""
 }
 
 // recordedSkill names the runnable skill that an earlier life began, and the

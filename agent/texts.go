@@ -36,6 +36,7 @@ type texts struct {
 	SkillsThatFit     string `json:"skills_that_fit"`
 	UnknownSkill      string `json:"unknown_skill"`
 	UnknownSkillHint  string `json:"unknown_skill_hint"`
+	DidYouMean        string `json:"did_you_mean"`
 	SkillNeedsModel   string `json:"skill_needs_model"`
 	SkillFailed       string `json:"skill_failed"`
 	SkillFailedHint   string `json:"skill_failed_hint"`

@@ -7,11 +7,11 @@ import (
 
 	"github.com/sandpiper-bot/sandpiper/agent"
 	"github.com/sandpiper-bot/sandpiper/agent/saved"
-	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/control"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 	"github.com/sandpiper-bot/sandpiper/sandbox"
+	"github.com/sandpiper-bot/sandpiper/skills"
 )
 
 // reportRef names a saved report; empty means all where a call takes several.
@@ -52,7 +52,7 @@ func (a *app) savedReport(name string) (saved.Kept, error) {
 	}
 	hint := "sandpiper skills list shows those that are there"
 	if names, err := a.reports.Names(); err == nil {
-		if near := config.Nearest(name, names); near != "" {
+		if near := skills.Nearest(name, names); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 	}

@@ -41,7 +41,7 @@ func skillNamed(catalogue *skills.Catalogue, name string) (skills.Skill, error) 
 		names = append(names, s.Name)
 	}
 	hint := "sandpiper skills list shows those that are there"
-	if near := config.Nearest(name, names); near != "" {
+	if near := skills.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s? %s", near, hint)
 	}
 	return skill, fault.New(fault.Usage, hint, "there is no skill %q", term.Line(name))

@@ -24,11 +24,22 @@ func mayRun(s skills.Skill, event bot.Event) bool {
 // reportFor is the saved report of a name that who asks may run. For anybody
 // else it does not exist.
 func (a *app) reportFor(event bot.Event, name string) (skills.Skill, error) {
+	name = strings.Trim(name, "`")
 	s, err := a.catalogue.Get(name)
-	if err != nil || s.Source != skills.SourceSaved || !mayRun(s, event) {
-		return skills.Skill{}, asked("`reports` lists those that you may run", "There is no report `%s`.", strings.ReplaceAll(name, "`", ""))
+	if err == nil && s.Source == skills.SourceSaved && mayRun(s, event) {
+		return s, nil
 	}
-	return s, nil
+	var names []string
+	for _, s := range a.catalogue.List() {
+		if s.Source == skills.SourceSaved && mayRun(s, event) {
+			names = append(names, s.Name)
+		}
+	}
+	hint := "`reports` lists those that you may run"
+	if near := skills.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("Did you mean `%s`? %s", near, hint)
+	}
+	return skills.Skill{}, asked(hint, "There is no report `%s`.", strings.ReplaceAll(name, "`", ""))
 }
 
 // mayChange says whether who asks may change a report: its maker, the people of

@@ -229,7 +229,7 @@ func (a *Adapter) decide(h *happening) (event bot.Event, reason string) {
 	case h.action == "deleted":
 		event.Kind, event.Key = bot.EventDelete, h.source()+":deleted"
 		event.Text, event.Inputs, event.NeedsRight = "", nil, false
-	case said.command != "":
+	case said.command != "" && !isRequest(said):
 		if h.action == "edited" {
 			return event, "a command in an edit is not obeyed"
 		}
@@ -245,6 +245,12 @@ func (a *Adapter) decide(h *happening) (event bot.Event, reason string) {
 		event.Key = h.source() + ":label:" + itoa(h.updated.Unix())
 	}
 	return event, ""
+}
+
+// isRequest says that what looks like a command is a request with files of its
+// own: "/run weekly-sales" runs a report as a task.
+func isRequest(said reading) bool {
+	return (said.command == "run" || said.command == "mend") && said.args != ""
 }
 
 // event is the request that h makes when it makes one.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
+	"github.com/sandpiper-bot/sandpiper/skills"
 )
 
 // check looks at the whole for values that could be read but make no sense.
@@ -81,7 +82,7 @@ func (c *checker) oneOf(key, value string, allowed ...string) {
 		return
 	}
 	hint := "one of " + strings.Join(allowed, ", ")
-	if near := Nearest(value, allowed); near != "" {
+	if near := skills.Nearest(value, allowed); near != "" {
 		hint = fmt.Sprintf("did you mean %q? One of %s", near, strings.Join(allowed, ", "))
 	}
 	c.problem(key, fmt.Sprintf("%s: %q is not known", key, value), hint)

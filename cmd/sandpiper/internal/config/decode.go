@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/sandpiper-bot/sandpiper/skills"
 )
 
 // A Problem is one thing wrong with the configuration.
@@ -240,7 +242,7 @@ func kindName(kind reflect.Kind) string {
 func (d *decoder) unknown(node ast.Node, path, key string, known map[string]int) {
 	var hint string
 	secret := regexp.MustCompile(`(?i)token|secret|password|api_?key|private_?key`)
-	if near := nearest(key, known); near != "" {
+	if near := skills.Nearest(key, slices.Collect(maps.Keys(known))); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", join(path, near))
 	} else if secret.MatchString(key) {
 		hint = "secrets come from the environment or a …_FILE, never from this file"

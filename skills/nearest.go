@@ -1,15 +1,6 @@
-package config
+package skills
 
 import "strings"
-
-// nearest returns the known name that key was likely meant to be, or "".
-func nearest(key string, known map[string]int) string {
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	return Nearest(key, names)
-}
 
 // Nearest returns the name that word was likely meant to be: the one with the
 // fewest edits, when they are few for its length; "" when none is near.
