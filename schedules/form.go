@@ -14,7 +14,8 @@ type Form struct {
 	What  string // a request, or a saved report's name
 	When  string // a cron line or words
 	Zone  string
-	Files string // pattern of the newest file of the channel; empty for none
+	Files string // pattern of the newest file of a channel; empty for none
+	From  string // that channel as Resolver.Newest takes it; empty is the event's own
 	To    string // a channel as Resolver.Destination takes it; empty is the event's own place
 }
 
@@ -44,7 +45,10 @@ func (c Commands) Understood(ctx context.Context, event bot.Event, form Form) (S
 	s.Skill = c.Resolver.Report(ctx, event, form.What)
 	var err error
 	if form.Files != "" {
-		in, err := c.Resolver.Newest(ctx, event, "", form.Files)
+		in, err := c.Resolver.Newest(ctx, event, form.From, form.Files)
+		if err != nil && form.From != "" {
+			return s, Line{}, inField("from", err)
+		}
 		if err != nil {
 			return s, Line{}, inField("files", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -89,7 +90,11 @@ func formOf(form slack.ScheduleForm) schedules.Form {
 	if to != "" {
 		to = "#" + to
 	}
-	return schedules.Form{What: form.What, When: form.When, Zone: form.Zone, Files: form.Files, To: to}
+	from := form.From
+	if from != "" {
+		from = "#" + from
+	}
+	return schedules.Form{What: form.What, When: form.When, Zone: form.Zone, Files: form.Files, From: from, To: to}
 }
 
 // Preview implements slack.Scheduling.
@@ -121,9 +126,20 @@ func (r resolver) channel(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	if found == "" {
-		return "", asked("invite me there (`/invite @sandpiper`), or check its name", "I am in no channel called %s.", name)
+		return "", asked("invite me there (`/invite @sandpiper`), or check its name", "I am in no channel called %s.", placeText(name))
 	}
 	return found, nil
+}
+
+// channelID is what a window says for a channel.
+var channelID = regexp.MustCompile(`^#[CDGU][A-Z0-9]+$`)
+
+// placeText is a channel as a person reads it: windows name them by their ids.
+func placeText(name string) string {
+	if channelID.MatchString(name) {
+		return "that channel"
+	}
+	return name
 }
 
 // Destination implements schedules.Resolver. Where it is another place than the
@@ -225,7 +241,7 @@ func (r resolver) Newest(ctx context.Context, event bot.Event, channel, pattern 
 		return bot.InputRef{}, err
 	}
 	if no != "" {
-		return bot.InputRef{}, asked("", "I cannot read files of %s for you: %s.", orText(channel, "this channel"), strings.TrimSuffix(no, "."))
+		return bot.InputRef{}, asked("", "I cannot read files of %s for you: %s.", orText(placeText(channel), "this channel"), strings.TrimSuffix(no, "."))
 	}
 	in, err := slack.Newest(id, pattern)
 	if err != nil {

@@ -27,11 +27,12 @@ const (
 
 // ScheduleForm is what a person filled into the window "Schedule…".
 type ScheduleForm struct {
-	What  string `json:"what"`  // the request, or a saved report's name
-	When  string `json:"when"`  // a cron line or words
-	Zone  string `json:"zone"`  // IANA name
-	Files string `json:"files"` // pattern of the newest file of the channel; empty for none
-	To    string `json:"to"`    // id of the channel
+	What  string `json:"what"`           // the request, or a saved report's name
+	When  string `json:"when"`           // a cron line or words
+	Zone  string `json:"zone"`           // IANA name
+	Files string `json:"files"`          // pattern of the newest file of a channel; empty for none
+	From  string `json:"from,omitempty"` // id of that channel; empty for where it was asked
+	To    string `json:"to"`             // id of the channel
 }
 
 // ScheduleFormCommand is the command that turns a confirmed form on: its
@@ -164,6 +165,12 @@ func (in *inbox) scheduleWindow(ctx context.Context, t bot.Task, at address) sla
 	}
 	to := slack.NewOptionsSelectBlockElement(slack.OptTypeConversations, nil, "to")
 	to.InitialConversation = at.Channel
+	where := slack.NewOptionsSelectBlockElement(slack.OptTypeConversations, nil, "from")
+	if !directID(at.Channel) {
+		where.InitialConversation = at.Channel
+	}
+	from := slack.NewInputBlock("from", plainObject("Files from"), plainObject("A channel that you and I are members of."), where)
+	from.Optional = true
 	what := t.Event.Options.Skill
 	if what == "" {
 		what = render.Cut(t.Event.Text, 300)
@@ -174,7 +181,8 @@ func (in *inbox) scheduleWindow(ctx context.Context, t bot.Task, at address) sla
 			field("what", "What", "A request, or the name of a saved report, which needs no model.", what, false),
 			field("when", "When", "For instance: every Monday at 9, on the first of the month at 8:30, or a cron line.", "every Monday at 9", false),
 			field("zone", "Time zone", "", zone, false),
-			field("files", "Files", "The newest file of this channel with such a name; empty for none.", files, true),
+			field("files", "Files", "At each run the newest file with such a name; empty for none.", files, true),
+			from,
 			slack.NewInputBlock("to", plainObject("Where the answers go"), nil, to),
 		}},
 	}
@@ -268,7 +276,7 @@ func (in *inbox) preview(ctx context.Context, cb slack.InteractionCallback, stat
 	}
 	form := ScheduleForm{
 		What: strings.TrimSpace(valueOf(cb, "what")), When: strings.TrimSpace(valueOf(cb, "when")), Zone: strings.TrimSpace(valueOf(cb, "zone")),
-		Files: strings.TrimSpace(valueOf(cb, "files")), To: conversationOf(cb, "to"),
+		Files: strings.TrimSpace(valueOf(cb, "files")), From: conversationOf(cb, "from"), To: conversationOf(cb, "to"),
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()

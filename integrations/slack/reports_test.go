@@ -126,7 +126,7 @@ func TestScheduleButton(t *testing.T) {
 	p := &planner{}
 	w.adapter.Schedule(p)
 	v := w.open(t, w.ada, answer, "Schedule…")
-	want := map[string]string{"What": "Revenue by region", "When": "every Monday at 9", "Time zone": "Europe/Berlin", "Files": "sales-*.csv", "Where the answers go": w.sales}
+	want := map[string]string{"What": "Revenue by region", "When": "every Monday at 9", "Time zone": "Europe/Berlin", "Files": "sales-*.csv", "Files from": w.sales, "Where the answers go": w.sales}
 	for label, value := range want {
 		if got := v.Fields()[label]; got != value {
 			t.Errorf("%s begins as %q, want %q", label, got, value)
@@ -141,7 +141,8 @@ func TestScheduleButton(t *testing.T) {
 	if v := w.fill(t, w.ada, map[string]string{"What": long}); v == nil || !strings.Contains(v.Errors["What"], "too long") {
 		t.Errorf("a request that a window cannot keep: %s %v", v.CallbackID, v.Errors)
 	}
-	confirm := w.fill(t, w.ada, map[string]string{"When": "every Monday at 9", "Files": ""})
+	exports := w.AddChannel(slacktest.Channel{Name: "exports", Members: []string{w.ada, slacktest.BotUser}})
+	confirm := w.fill(t, w.ada, map[string]string{"When": "every Monday at 9", "Files": "week-*.csv", "Files from": exports})
 	if confirm == nil || !strings.Contains(confirm.Shown(), "Mon 30 Nov 2026 09:00 CET") || strings.Contains(string(confirm.Blocks), "<!channel>") {
 		t.Fatalf("the confirmation shows %s", confirm.Shown())
 	}
@@ -156,7 +157,7 @@ func TestScheduleButton(t *testing.T) {
 		t.Fatalf("%+v", commands)
 	}
 	var form slack.ScheduleForm
-	if err := json.Unmarshal([]byte(commands[0].Command.Args), &form); err != nil || form != (slack.ScheduleForm{What: "Revenue by region", When: "every Monday at 9", Zone: "Europe/Berlin", To: w.sales}) {
+	if err := json.Unmarshal([]byte(commands[0].Command.Args), &form); err != nil || form != (slack.ScheduleForm{What: "Revenue by region", When: "every Monday at 9", Zone: "Europe/Berlin", Files: "week-*.csv", From: exports, To: w.sales}) {
 		t.Errorf("form %+v, %v", form, err)
 	}
 	if last := p.events[len(p.events)-1]; last.Actor.ID != commands[0].Actor.ID || last.Origin.Place != "slack:"+w.sales {
