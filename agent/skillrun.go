@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-		"strings"
+	"strings"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 	"github.com/sandpiper-bot/sandpiper/sandbox"

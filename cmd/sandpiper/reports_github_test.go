@@ -25,7 +25,9 @@ func TestReportInGitHub(t *testing.T) {
 	}}}})
 	h.env[slices.IndexFunc(h.env, func(v string) bool { return strings.HasPrefix(v, "OPENAI_BASE_URL=") })] = "OPENAI_BASE_URL=" + model.URL()
 	server := h.serve()
-	file := func(content string) string { return "[week.csv](" + h.hub.Attach(githubRepo, "week.csv", []byte(content)) + ")" }
+	file := func(content string) string {
+		return "[week.csv](" + h.hub.Attach(githubRepo, "week.csv", []byte(content)) + ")"
+	}
 	const week3 = "date,region,units,revenue\n2026-03-23,North,1,10\n2026-03-24,South,2,20\n"
 
 	// said comments and waits for an answer of the bot's that was not there.
