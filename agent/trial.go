@@ -81,7 +81,7 @@ func (a *Agent) lend(ctx context.Context, r trial) (Session, error) {
 }
 
 func (a *Agent) lendFile(ctx context.Context, session Session, blobs bot.Blobs, f file) error {
-	content, size := io.ReadCloser(io.NopCloser(bytes.NewReader(f.content))), int64(len(f.content))
+	content, size := io.NopCloser(bytes.NewReader(f.content)), int64(len(f.content))
 	if f.blob != "" {
 		var err error
 		if content, err = blobs.Open(ctx, f.blob); errors.Is(err, bot.ErrNotFound) {
