@@ -27,6 +27,9 @@ func (p *phraseParser) matchUnsupported(i int) (int, error) {
 		return 0, askBack("Every two weeks cannot be said as a cron line: every week, or on the 1st and 15th?")
 	case p.is(i, "last последний последнюю последнее последнего последней") &&
 		(p.recurringTail(i+1) || p.is(i-1, everyWords)):
+		if _, _, day := weekday(p.word(i + 1)); day {
+			return 0, askBack("The last %[1]s of a month cannot be said as a cron line: every %[1]s, or on a fixed day?", p.word(i+1))
+		}
 		return 0, askBack("The last day cannot be said as a cron line: on the 28th, or on the 1st for the month before?")
 	case p.is(i, "once twice") && p.is(i+1, "a per") || p.is(i, "дважды") && p.is(i+1, "в"):
 		if p.is(i, "twice дважды") && p.countTimesAhead(i) >= 2 {

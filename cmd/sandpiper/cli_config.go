@@ -48,6 +48,9 @@ func (c *configCheckCmd) Run(e *env) error {
 	var warnings []config.Problem
 	if bad == nil {
 		warnings = loaded.Warnings()
+		if problems := scheduleProblems(loaded); len(problems) > 0 {
+			bad = &config.Error{Problems: problems}
+		}
 	}
 	if c.JSON {
 		report := configReport{File: loaded.File, OK: bad == nil, Problems: []config.Problem{}, Warnings: append([]config.Problem{}, warnings...)}

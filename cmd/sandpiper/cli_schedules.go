@@ -13,9 +13,6 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/term"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
-	"github.com/sandpiper-bot/sandpiper/integrations/github"
-	"github.com/sandpiper-bot/sandpiper/integrations/slack"
-	"github.com/sandpiper-bot/sandpiper/schedules"
 )
 
 type schedulesCmd struct {
@@ -98,14 +95,11 @@ func placesOf(texts []string) ([]string, error) {
 	return out, nil
 }
 
-// elsewhere reports whether an input lies somewhere else than in local files.
+// elsewhere reports whether an input is none of the shell's files. What its kind
+// means, and whether there is one, the server says.
 func elsewhere(input string) bool {
-	for _, prefix := range []string{"https://", slack.Name + ":", github.Name + ":", schedules.PreviousAdapter + ":"} {
-		if strings.HasPrefix(input, prefix) {
-			return true
-		}
-	}
-	return false
+	kind, _, named := strings.Cut(input, ":")
+	return named && inputKind.MatchString(kind)
 }
 
 // belowRoot turns files as the shell names them into paths below

@@ -12,6 +12,7 @@ import (
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/config"
 	"github.com/sandpiper-bot/sandpiper/cmd/sandpiper/internal/fault"
 	"github.com/sandpiper-bot/sandpiper/integrations/console"
+	"github.com/sandpiper-bot/sandpiper/integrations/fetch"
 	"github.com/sandpiper-bot/sandpiper/integrations/github"
 	"github.com/sandpiper-bot/sandpiper/integrations/slack"
 	"github.com/sandpiper-bot/sandpiper/schedules"
@@ -86,11 +87,24 @@ func (a *app) syncSchedules(ctx context.Context) error {
 	for i, entry := range a.loaded.Schedules.List {
 		def, err := a.scheduleOf(entry)
 		if err != nil {
-			return fault.New(fault.Usage, "correct schedules.list in the configuration", "schedules.list[%d]: %v", i, err)
+			return fault.New(fault.Usage, "correct it there; sandpiper config check tells whether it is right", "%s: %v", a.loaded.ScheduleAt(i), err)
 		}
 		defs = append(defs, def)
 	}
 	return a.schedules.Sync(ctx, defs)
+}
+
+// scheduleProblems reads the configuration's schedules as serve does, so that
+// what would keep it from starting is told before. Which adapters will be there
+// depends on secrets, which a check may be without.
+func scheduleProblems(loaded *config.Loaded) (problems []config.Problem) {
+	a := &app{loaded: loaded, channels: map[string]bot.Channel{slack.Name: nowhere{}, github.Name: nowhere{}, fetch.Name: nowhere{}}}
+	for i, entry := range loaded.Schedules.List {
+		if _, err := a.scheduleOf(entry); err != nil {
+			problems = append(problems, config.Problem{Where: loaded.ScheduleAt(i), Message: err.Error()})
+		}
+	}
+	return problems
 }
 
 // scheduleOf turns an entry of the configuration into a schedule.

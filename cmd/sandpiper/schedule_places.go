@@ -49,11 +49,17 @@ func (a *app) inputOf(text string) (bot.InputRef, error) {
 		return github.Named(rest, "", true)
 	case adapter == schedules.PreviousAdapter:
 		return schedules.PreviousInput(rest)
+	case adapter != schedules.LocalAdapter && inputKind.MatchString(adapter):
+		return bot.InputRef{}, fmt.Errorf("input %q: write slack:CHANNEL/PATTERN, github:OWNER/NAME:PATH@REF, https://…, previous:NAME, or a path below schedules.root (local:PATH where it has a colon)", text)
 	}
 	in, err := schedules.LocalInput(strings.TrimPrefix(text, schedules.LocalAdapter+":"))
 	in.Fresh = strings.ContainsAny(in.Ref, "*?[")
 	return in, err
 }
+
+// inputKind is what stands before the colon of an input that is no plain path:
+// http://… or slak:… is a mistake, and not a local file of that name.
+var inputKind = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 func (a *app) linkInput(link string) (bot.InputRef, error) {
 	if a.channels[fetch.Name] == nil {

@@ -234,11 +234,11 @@ func (c *checker) policy(at string, p Policy) {
 func (c *checker) schedule(at string, s Schedule) {
 	for _, needed := range []struct{ key, value string }{{"name", s.Name}, {"owner", s.Owner}, {"when", s.When}} {
 		if needed.value == "" {
-			c.problem(at+".when", fmt.Sprintf("%s has no %s", at, needed.key), "")
+			c.problem(at, fmt.Sprintf("%s has no %s", at, needed.key), "")
 		}
 	}
 	if s.Request == "" && s.Skill == "" {
-		c.problem(at+".name", at+" asks for nothing", "write a request or name a runnable skill")
+		c.problem(at, at+" asks for nothing", "write a request or name a runnable skill")
 	}
 	c.oneOf(at+".misfire", s.Misfire, "skip", "once", "all")
 	c.oneOf(at+".overlap", s.Overlap, "skip", "queue")

@@ -188,7 +188,9 @@ func (d *decoder) sequence(path string, node ast.Node, target reflect.Value) {
 		if schedule, ok := element.Addr().Interface().(*Schedule); ok {
 			*schedule = scheduleDefaults()
 		}
-		d.value(fmt.Sprintf("%s[%d]", path, i), item, element)
+		at := fmt.Sprintf("%s[%d]", path, i)
+		d.origins[at] = d.at(item)
+		d.value(at, item, element)
 		out = reflect.Append(out, element)
 	}
 	target.Set(out)

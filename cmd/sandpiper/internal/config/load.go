@@ -70,6 +70,7 @@ func Load(options Options) (*Loaded, error) {
 	default:
 		problems = append(problems, Problem{Where: path, Message: reasonOf(err), Hint: "name a file that is there and readable"})
 	}
+	problems = append(problems, loaded.scheduleFiles(path)...)
 	readVariables(options.Getenv, loaded)
 	problems = append(problems, readSecrets(options.Getenv, &loaded.Secrets, loaded.Origins)...)
 	problems = append(problems, loaded.defaultDataDir(options.Getenv)...)
