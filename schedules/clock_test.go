@@ -496,6 +496,28 @@ func TestChatIsBound(t *testing.T) {
 	})
 }
 
+// A name that somebody took before the configuration did is not taken from them,
+// and the operator is told whose it is and what to do.
+func TestSyncLeavesWhatOthersMade(t *testing.T) {
+	for from, place := range map[From]string{FromChat: "in a chat", FromCommand: "on the command line"} {
+		synctest.Test(t, func(t *testing.T) {
+			service := NewService(newWorld().clock(t, newMemory()), Limits{PerOwner: 20})
+			theirs := weekly("a", "0 9 * * *", "UTC")
+			theirs.From = from
+			if _, err := service.Add(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
+			err := service.Sync(t.Context(), []Schedule{weekly("a", "0 10 * * *", "UTC")})
+			if err == nil || !strings.Contains(err.Error(), theirs.Owner.ID+" made one of this name "+place) || !strings.Contains(err.Error(), "sandpiper schedules remove a") {
+				t.Errorf("%s: told %v", from, err)
+			}
+			if list, err := service.List(t.Context()); err != nil || len(list) != 1 || list[0].Cron != "0 9 * * *" || list[0].From != from {
+				t.Errorf("%s: %+v, %v", from, list, err)
+			}
+		})
+	}
+}
+
 func TestSyncFollowsTheConfiguration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -147,7 +147,7 @@ func finishTime(hour, minute int, half string, n int) (clock, int, error) {
 	return clock{hour, minute}, n, nil
 }
 
-// matchZone reads "UTC", "Europe/Berlin", "Berlin time", "по Москве".
+// matchZone reads "UTC", "Europe/Berlin", "Berlin time", "Tokyo time zone", "по Москве".
 func (p *phraseParser) matchZone(i int) (int, error) {
 	j := i + p.skip(i, "in по")
 	raw := ""
@@ -156,20 +156,29 @@ func (p *phraseParser) matchZone(i int) (int, error) {
 	}
 	if raw == "UTC" || raw == "GMT" {
 		p.zone = "UTC"
-		return j + 1 - i, nil
+		return j + 1 - i + p.zoneWords(j+1), nil
 	}
 	if area, _, ok := strings.Cut(raw, "/"); ok && strings.Contains(" Africa America Antarctica Asia Atlantic Australia Europe Indian Pacific Etc ", " "+area+" ") {
 		if _, err := time.LoadLocation(raw); err != nil {
 			return 0, askBack("I do not know the time zone %s: which one is meant?", raw)
 		}
 		p.zone = raw
-		return j + 1 - i, nil
+		return j + 1 - i + p.zoneWords(j+1), nil
 	}
-	if zone, ok := cityZones()[p.word(j)]; ok && (p.is(j+1, "time времени") || p.is(i, "по")) {
+	if zone, ok := cityZones()[p.word(j)]; ok && (p.zoneWords(j+1) > 0 || p.is(i, "по")) {
 		p.zone = zone
-		return j + 1 - i + p.skip(j+1, "time времени"), nil
+		return j + 1 - i + p.zoneWords(j+1), nil
 	}
 	return 0, nil
+}
+
+// zoneWords counts the words behind a zone's name that only say what it is.
+func (p *phraseParser) zoneWords(i int) int {
+	n := p.skip(i, "time timezone времени")
+	if p.is(i, "time") {
+		n += p.skip(i+1, "zone")
+	}
+	return n
 }
 
 // cityZones are the zones people name by a city.

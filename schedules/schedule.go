@@ -53,6 +53,18 @@ const (
 	FromChat    From = "chat"    // bound by PerOwner and MinInterval, no local paths
 )
 
+// where tells people the place.
+func (f From) where() string {
+	switch f {
+	case FromConfig:
+		return "in the configuration"
+	case FromCommand:
+		return "on the command line"
+	default:
+		return "in a chat"
+	}
+}
+
 // Defaults, stated in every confirmation.
 const (
 	DefaultMisfire = MisfireOnce

@@ -200,7 +200,7 @@ func (v *Service) Sync(ctx context.Context, defs []Schedule) error {
 		def.From = FromConfig
 		line, err := v.Check(ctx, &def)
 		if err != nil {
-			return fmt.Errorf("schedules.list: %w", err)
+			return fmt.Errorf("the configuration's schedule %s: %w", def.Name, err)
 		}
 		wanted[def.Name] = true
 		old, revision, err := v.book.Get(ctx, def.Name)
@@ -210,7 +210,7 @@ func (v *Service) Sync(ctx context.Context, defs []Schedule) error {
 		case err != nil:
 			return err
 		case old.From != FromConfig:
-			return fmt.Errorf("schedules.list: %s was made %s by %s: choose another name", def.Name, old.From, old.Owner.ID)
+			return fmt.Errorf("the configuration's schedule %s: %s made one of this name %s: call yours otherwise, or remove theirs with `sandpiper schedules remove %s`", def.Name, old.Owner.ID, old.From.where(), def.Name)
 		default:
 			def = merge(def, old)
 			if old.Cron != def.Cron || old.Zone != def.Zone {
