@@ -91,7 +91,7 @@ func (c Commands) schedule(ctx context.Context, event bot.Event) (string, error)
 		return "", user("", "%s", err)
 	}
 	return fmt.Sprintf("%s\nIt is not on yet: reply `schedules confirm %s` to start it, or `schedules remove %s`.",
-		s.Describe(line, c.Service.clock.Time.Now()), s.Name, s.Name), nil
+		s.Told(line, c.Service.clock.Time.Now()), s.Name, s.Name), nil
 }
 
 // Propose stores what event's text asks for as a schedule that waits for its
@@ -258,7 +258,7 @@ func (c Commands) act(ctx context.Context, event bot.Event, verb string, s Sched
 		if err != nil {
 			return "", err
 		}
-		return s.Describe(line, c.Service.clock.Time.Now()), nil
+		return s.Told(line, c.Service.clock.Time.Now()), nil
 	case "pause":
 		_, err := c.Service.Pause(ctx, s.Name, "paused by "+event.Actor.ID)
 		return fmt.Sprintf("**%s** is paused.", s.Name), err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
@@ -72,9 +74,18 @@ func inField(name string, err error) error {
 	case errors.As(err, &denied):
 		return &FormError{name, denied.Reason}
 	case errors.As(err, &task):
-		return &FormError{name, strings.TrimSpace(task.Message + " " + task.Hint)}
+		return &FormError{name, strings.TrimSpace(task.Message + " " + sentence(task.Hint))}
 	}
 	return err
+}
+
+// sentence writes a hint, which stands behind a colon elsewhere, as a sentence.
+func sentence(hint string) string {
+	first, size := utf8.DecodeRuneInString(hint)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + strings.TrimRight(hint[size:], ".") + "."
 }
 
 // when reads a cron line, or words that say when and nothing else.
@@ -96,7 +107,7 @@ func (c Commands) when(ctx context.Context, text string, s *Schedule) error {
 	case err != nil:
 		return err
 	case strings.TrimSpace(phrase.Rest) != "":
-		return fmt.Errorf("%q does not say when", strings.TrimSpace(phrase.Rest))
+		return askBack("I do not understand “%s” as a time: leave it out, or say it under what is to be done.", strings.TrimSpace(phrase.Rest))
 	}
 	s.Cron, s.Words = phrase.Cron, text
 	if phrase.Zone != "" {

@@ -143,7 +143,7 @@ schedules:
 	}
 	h.hub.Comment(githubRepo, talk, "ann", `@sandpiper /schedule every Monday at 9 in Europe/Berlin weekly report of revenue by region from data/sales.csv as a new issue titled "Sales of {{week}}"`)
 	proposal := told("It is not on yet")
-	if !strings.Contains(proposal, "each answer opens an issue in octo/sales: Sales of 20") {
+	if !strings.Contains(proposal, "Each answer opens an issue in octo/sales: Sales of 20") {
 		t.Errorf("the proposal:\n%s", proposal)
 	}
 	name := regexp.MustCompile(`schedules confirm ([a-z0-9-]+)`).FindStringSubmatch(proposal)

@@ -113,7 +113,7 @@ func (s scheduling) Preview(ctx context.Context, event bot.Event, form slack.Sch
 	if err != nil {
 		return "", err
 	}
-	return got.Describe(line, s.Service.Now()), nil
+	return got.Told(line, s.Service.Now()), nil
 }
 
 // resolver turns what people write about schedules into places and files that

@@ -50,9 +50,9 @@ func (a *Adapter) homeBlocks(ctx context.Context, actor bot.Actor) []slack.Block
 		a.log.Warn("the App Home has no tasks", "error", err)
 		return append(blocks, section("_Your tasks cannot be shown at the moment._"))
 	}
-	running, recent := homeLists(all, a.link)
+	running, recent := homeLists(all, a.link, a.zoneOf(ctx, actor))
 	if len(running) > 0 {
-		blocks = append(blocks, header("Running"))
+		blocks = append(blocks, header("In progress"))
 		for _, line := range running {
 			blocks = append(blocks, section(line))
 		}
@@ -73,8 +73,24 @@ func (a *Adapter) homeBlocks(ctx context.Context, actor bot.Actor) []slack.Block
 	return blocks
 }
 
+// zoneOf is the time zone in which a person reads times.
+func (a *Adapter) zoneOf(ctx context.Context, actor bot.Actor) *time.Location {
+	zone, err := time.LoadLocation(a.Zone(ctx, actor))
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// homeStates are the states of open tasks in words.
+func homeStates() map[bot.TaskState]string {
+	return map[bot.TaskState]string{
+		bot.TaskQueued: "⏳ %s · in the queue", bot.TaskRunning: "⏳ %s · running", bot.TaskWaiting: "💬 %s · waiting for your answer",
+	}
+}
+
 // homeLists splits tasks into those that are open and those that ended.
-func homeLists(all []bot.Task, link func(bot.Task) string) (running, recent []string) {
+func homeLists(all []bot.Task, link func(bot.Task) string, zone *time.Location) (running, recent []string) {
 	for _, t := range all {
 		title := render.Inert(render.Cut(orElse(t.Title, "(no text)"), 120), 200)
 		if url := link(t); url != "" {
@@ -83,11 +99,11 @@ func homeLists(all []bot.Task, link func(bot.Task) string) (running, recent []st
 		switch t.State {
 		case bot.TaskQueued, bot.TaskRunning, bot.TaskWaiting:
 			if len(running) < homeTasks {
-				running = append(running, fmt.Sprintf("⏳ %s · %s", title, t.State))
+				running = append(running, fmt.Sprintf(homeStates()[t.State], title))
 			}
 		default:
 			if len(recent) < homeTasks {
-				recent = append(recent, fmt.Sprintf("%s %s · %s", sign(t.State), title, t.Created.Format("2 Jan 15:04 MST")))
+				recent = append(recent, fmt.Sprintf("%s %s · %s", sign(t.State), title, t.Created.In(zone).Format("2 Jan 15:04 MST")))
 			}
 		}
 	}

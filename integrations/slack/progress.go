@@ -213,7 +213,10 @@ func spent(o *bot.Outcome) (parts []string) {
 // it is at, the time taken, and a way to stop it.
 func progressBlocks(task string, p bot.Progress, now time.Time) (text string, blocks []slack.Block) {
 	if p.State == bot.TaskQueued {
-		text = fmt.Sprintf("⏳ In the queue, %s before this one.", plural(p.Position, "task"))
+		text = "⏳ In the queue; this one is next."
+		if p.Position > 0 {
+			text = fmt.Sprintf("⏳ In the queue, %s before this one.", plural(p.Position, "task"))
+		}
 	} else {
 		text = "⏳ " + render.Inert(render.Cut(orElse(p.Now, "Working on it"), maxItem), maxItem+20)
 	}

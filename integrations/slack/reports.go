@@ -23,6 +23,9 @@ const (
 	viewConfirm     = "sandpiper_schedule_confirm"
 	maxViewMetadata = 3_000
 	maxViewText     = 2_900
+	// maxWhat is how much of a request the window begins with: the rest would
+	// be cut off in silence, or not fit the next window.
+	maxWhat = 2_000
 )
 
 // ScheduleForm is what a person filled into the window "Schedule…".
@@ -109,6 +112,14 @@ func field(id, label, hint, initial string, optional bool) *slack.InputBlock {
 	return b
 }
 
+// lines lets a text field have several lines.
+func lines(b *slack.InputBlock) *slack.InputBlock {
+	if element, ok := b.Element.(*slack.PlainTextInputBlockElement); ok {
+		element.Multiline = true
+	}
+	return b
+}
+
 // openReports opens the window of a button.
 func (in *inbox) openReports(ctx context.Context, cb slack.InteractionCallback, action string, p press) {
 	tasks := in.a.shown()
@@ -126,7 +137,7 @@ func (in *inbox) openReports(ctx context.Context, cb slack.InteractionCallback, 
 	view := slack.ModalViewRequest{
 		Type: slack.VTModal, CallbackID: viewSave, Title: plainObject("Save as report"), Submit: plainObject("Save"), Close: plainObject("Cancel"),
 		Blocks: slack.Blocks{BlockSet: []slack.Block{
-			field("name", "Name", "Lower-case letters, digits and dashes. It runs again on new files, without a model.", nameOf(t.Title), false),
+			field("name", "Name", "Lower-case letters, digits and dashes. By this name you run it again on new files.", nameOf(t.Title), false),
 		}},
 	}
 	if action == actionSchedule {
@@ -173,15 +184,15 @@ func (in *inbox) scheduleWindow(ctx context.Context, t bot.Task, at address) sla
 	from.Optional = true
 	what := t.Event.Options.Skill
 	if what == "" {
-		what = render.Cut(t.Event.Text, 300)
+		what = render.Cut(t.Event.Text, maxWhat)
 	}
 	return slack.ModalViewRequest{
 		Type: slack.VTModal, CallbackID: viewSchedule, Title: plainObject("Schedule"), Submit: plainObject("Next"), Close: plainObject("Cancel"),
 		Blocks: slack.Blocks{BlockSet: []slack.Block{
-			field("what", "What", "A request, or the name of a saved report, which needs no model.", what, false),
-			field("when", "When", "For instance: every Monday at 9, on the first of the month at 8:30, or a cron line.", "every Monday at 9", false),
-			field("zone", "Time zone", "", zone, false),
-			field("files", "Files", "At each run the newest file with such a name; empty for none.", files, true),
+			lines(field("what", "What", "A request in your own words, or the name of a saved report.", what, false)),
+			field("when", "When", "For instance: every Monday at 9, or: on the first of the month at 8:30. A cron line will do, too.", "every Monday at 9", false),
+			field("zone", "Time zone", "For instance: Europe/Berlin.", zone, false),
+			field("files", "Files", "Each run takes the newest file with such a name; * stands for anything. Leave it empty for none.", files, true),
 			from,
 			slack.NewInputBlock("to", plainObject("Where the answers go"), nil, to),
 		}},
@@ -295,7 +306,7 @@ func (in *inbox) preview(ctx context.Context, cb slack.InteractionCallback, stat
 		return refusedField("what", "This is too long: save it as a report and schedule that.")
 	}
 	return slack.NewUpdateViewSubmissionResponse(&slack.ModalViewRequest{
-		Type: slack.VTModal, CallbackID: viewConfirm, Title: plainObject("Schedule"), Submit: plainObject("Turn on"), Close: plainObject("Cancel"),
+		Type: slack.VTModal, CallbackID: viewConfirm, Title: plainObject("Turn this on?"), Submit: plainObject("Turn on"), Close: plainObject("Cancel"),
 		PrivateMetadata: metadata,
 		Blocks: slack.Blocks{BlockSet: []slack.Block{
 			slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, render.Inert(text, maxViewText), false, false), nil, nil),
@@ -303,8 +314,9 @@ func (in *inbox) preview(ctx context.Context, cb slack.InteractionCallback, stat
 	})
 }
 
-// refusedField shows what is wrong beside a field.
+// refusedField shows what is wrong beside a field, where no formatting is shown.
 func refusedField(id, message string) any {
+	message = strings.NewReplacer("`", "", "**", "").Replace(message)
 	return slack.NewErrorsViewSubmissionResponse(map[string]string{id: render.Cut(message, 150)})
 }
 

@@ -26,7 +26,7 @@ func (p *planner) Preview(_ context.Context, event bot.Event, form slack.Schedul
 	p.forms, p.events = append(p.forms, form), append(p.events, event)
 	switch form.When {
 	case "sometimes":
-		return "", &slack.FieldError{Field: "when", Message: "On which days, and at what time?"}
+		return "", &slack.FieldError{Field: "when", Message: "On which days, and at what time? **Not** on `sometimes`."}
 	case "broken":
 		return "", errors.New("the store is gone")
 	}
@@ -132,7 +132,7 @@ func TestScheduleButton(t *testing.T) {
 			t.Errorf("%s begins as %q, want %q", label, got, value)
 		}
 	}
-	for when, says := range map[string]string{"sometimes": "On which days", "broken": "on my side"} {
+	for when, says := range map[string]string{"sometimes": "On which days, and at what time? Not on sometimes.", "broken": "on my side"} {
 		if v := w.fill(t, w.ada, map[string]string{"When": when}); v == nil || !strings.Contains(v.Errors["When"], says) {
 			t.Errorf("%q: %s %v", when, v.CallbackID, v.Errors)
 		}
@@ -190,4 +190,7 @@ func TestHomeSchedules(t *testing.T) {
 	w.adapter.Schedule(&planner{})
 	w.OpenHome(w.ada)
 	w.wait(t, "the App Home", func() bool { v, ok := w.Home(w.ada); return ok && strings.Contains(v.Shown(), "next on Mon 30 Nov") })
+	if v, _ := w.Home(w.ada); !strings.Contains(string(v.Blocks), `"*weekly* `) || strings.Contains(string(v.Blocks), "**") {
+		t.Errorf("raw Markdown:\n%s", v.Blocks)
+	}
 }

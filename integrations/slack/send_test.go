@@ -446,7 +446,13 @@ func TestButtons(t *testing.T) {
 // TestHome shows a person's tasks and spending, and nobody else's.
 func TestHome(t *testing.T) {
 	k := talkIn(t, setup{options: func(o *slack.Options, _ *world) { o.DailyUSD = 20 }})
-	bob := k.AddUser(slacktest.User{Name: "Bob"})
+	bob := k.AddUser(slacktest.User{Name: "Bob", TZ: "Asia/Tokyo"})
+	his := k.event
+	his.Actor.ID = strings.Replace(his.Actor.ID, k.ada, bob, 1)
+	at := time.Date(2026, time.March, 3, 20, 0, 0, 0, time.UTC)
+	for i, state := range []bot.TaskState{bot.TaskQueued, bot.TaskWaiting, bot.TaskDone} {
+		k.core.set(bot.Task{ID: fmt.Sprintf("01B%05d", i), Title: "churn", State: state, Created: at, Event: his})
+	}
 	for i := range 60 {
 		state := bot.TaskDone
 		if i%4 == 0 {
@@ -461,12 +467,18 @@ func TestHome(t *testing.T) {
 	k.OpenHome(bob)
 	k.wait(t, "the homes", func() bool { _, a := k.Home(k.ada); _, b := k.Home(bob); return a && b })
 	ada, _ := k.Home(k.ada)
-	for _, want := range []string{"How to begin", "Running", "⏳ report", "This month", "61 tasks · 60.0k tokens · $6.00 · at most $20.00 a day", "Recent", "✅ report"} {
+	for _, want := range []string{"How to begin", "In progress", "⏳ report", "· running", "This month", "61 tasks · 60.0k tokens · $6.00 · at most $20.00 a day", "Recent", "✅ report"} {
 		if !strings.Contains(ada.Shown(), want) {
 			t.Errorf("%q is missing in:\n%s", want, ada.Shown())
 		}
 	}
-	if view, _ := k.Home(bob); strings.Contains(view.Shown(), "report 1") {
+	view, _ := k.Home(bob)
+	if strings.Contains(view.Shown(), "report 1") {
 		t.Errorf("Bob sees:\n%s", view.Shown())
+	}
+	for _, want := range []string{"· in the queue", "💬 churn", "· waiting for your answer", "· 4 Mar 05:00 JST"} {
+		if !strings.Contains(view.Shown(), want) {
+			t.Errorf("%q is missing in Bob's:\n%s", want, view.Shown())
+		}
 	}
 }

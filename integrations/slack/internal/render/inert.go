@@ -4,11 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Inert makes text harmless and legible for a mrkdwn object or a message's
 // text: addresses and mentions stand in code spans, &, < and > are escaped, and
-// code spans stay. It is cut to limit runes.
+// code spans stay. Markdown's bold and list marks, which mrkdwn does not know,
+// become its own. It is cut to limit runes.
 func Inert(text string, limit int) string {
 	var out strings.Builder
 	code := func(s string) {
@@ -33,7 +36,38 @@ func Inert(text string, limit int) string {
 			out.WriteString(escape(p.text))
 		}
 	}
-	return cutEscaped(out.String(), limit)
+	return cutEscaped(marks(out.String()), limit)
+}
+
+var (
+	// bold finds bold text, which may hold code spans, and passes over code.
+	bold   = regexp.MustCompile("`[^`]*`|\\*\\*((?:`[^`\n]*`|[^*`\n])+)\\*\\*")
+	bullet = regexp.MustCompile(`(?m)^( *)[-*] `)
+)
+
+// marks turns Markdown's bold and list marks into those of mrkdwn. Within a
+// word there is no bold: 2**3**4 stays what it is.
+func marks(text string) string {
+	var out strings.Builder
+	at := 0
+	for _, m := range bold.FindAllStringSubmatchIndex(text, -1) {
+		start, end := m[0], m[1]
+		if m[2] < 0 || wordAt(text[:start], text[end:]) || strings.TrimSpace(text[m[2]:m[3]]) != text[m[2]:m[3]] {
+			continue
+		}
+		out.WriteString(text[at:start] + "*" + text[m[2]:m[3]] + "*")
+		at = end
+	}
+	out.WriteString(text[at:])
+	return bullet.ReplaceAllString(out.String(), "$1• ")
+}
+
+// wordAt reports whether a word touches the place between before and after.
+func wordAt(before, after string) bool {
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '*' }
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(after)
+	return word(last) || word(first)
 }
 
 // spans splits text at its backticks: every second part is a code span. A

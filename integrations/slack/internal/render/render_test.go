@@ -52,6 +52,24 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// TestInert shows that Markdown's marks do not reach people as they are, and
+// that what only looks like them stays.
+func TestInert(t *testing.T) {
+	for in, want := range map[string]string{
+		"**weekly** `0 9 * * 1` (Europe/Berlin), next": "*weekly* `0 9 * * 1` (Europe/Berlin), next",
+		"- **a** is on\n- b":                           "• *a* is on\n• b",
+		"the **file `a.csv`** is gone":                 "the *file `a.csv`* is gone",
+		"`a**b**c` and 2**3**4 and ** x **":            "`a**b**c` and 2**3**4 and ** x **",
+		"***x***":                                      "***x***",
+		"minus -5, a - b":                              "minus -5, a - b",
+		"**<!channel>**":                               "*`&lt;!channel&gt;`*",
+	} {
+		if got := render.Inert(in, 1_000); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
 // TestSplit shows that parts stay under the limit, with fences closed and
 // table heads repeated.
 func TestSplit(t *testing.T) {
