@@ -225,7 +225,7 @@ func (a *app) destination(text, title string) (bot.Origin, error) {
 
 func (a *app) folder(path string) (bot.Origin, error) {
 	if filepath.IsAbs(path) {
-		return console.Folder(path)
+		return console.Destination(path)
 	}
 	root := a.loaded.Schedules.Root
 	if root == "" {
@@ -238,5 +238,5 @@ func (a *app) folder(path string) (bot.Origin, error) {
 	if err != nil {
 		return bot.Origin{}, err
 	}
-	return console.Folder(filepath.Join(root, path))
+	return console.Destination(filepath.Join(root, path))
 }

@@ -58,9 +58,11 @@ func (c *Channel) Progress(context.Context, bot.Task, bot.Progress, *bot.Receipt
 }
 
 // Send writes the files of a delivery into its folder. Texts are read from
-// the task by whoever watches it, so they count as sent.
+// the task by whoever watches it, so they count as sent, but for answers to a
+// Destination.
 func (c *Channel) Send(ctx context.Context, delivery bot.Delivery) (bot.Receipt, error) {
-	if delivery.Kind != bot.DeliverFiles || len(delivery.Files) == 0 {
+	c, delivery = c.asFiles(delivery)
+	if len(delivery.Files) == 0 {
 		return bot.Receipt{ID: Name + ":" + delivery.ID, At: c.clock.Now()}, nil
 	}
 	out := OutOf(delivery.Origin)
@@ -98,7 +100,7 @@ func (c *Channel) Send(ctx context.Context, delivery bot.Delivery) (bot.Receipt,
 // Find reports whether every file of the delivery stands in its folder with
 // the content it should have.
 func (c *Channel) Find(ctx context.Context, delivery bot.Delivery) (bot.Receipt, bool, error) {
-	if delivery.Kind != bot.DeliverFiles || len(delivery.Files) == 0 {
+	if c, delivery = c.asFiles(delivery); len(delivery.Files) == 0 {
 		return bot.Receipt{}, false, nil // sending a text again has no effect
 	}
 	plan, _, err := c.storedPlan(ctx, delivery.ID)

@@ -30,7 +30,8 @@ type Request struct {
 
 // address is where the files of a console run go; it lies in Origin.Address.
 type address struct {
-	Out string `json:"out"`
+	Out   string `json:"out"`
+	Words bool   `json:"words,omitempty"` // the text of answers is written there too
 }
 
 // Event turns the request into the core's form.
