@@ -243,9 +243,9 @@ func (out *Outcome) text() string {
 		// What to do next is for people in a chat as for those on a console.
 		switch {
 		case !strings.Contains(message, e.Message):
-			message = strings.TrimSpace(message + "\n\n" + strings.TrimSpace(e.Message+" "+e.Hint))
+			message = strings.TrimSpace(message + "\n\n" + e.Told())
 		case !strings.Contains(message, e.Hint):
-			message = strings.TrimSpace(message + "\n\n" + e.Hint)
+			message = strings.TrimSpace(message + "\n\n" + e.Advice())
 		}
 	}
 	if message != "" {

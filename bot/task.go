@@ -2,7 +2,10 @@ package bot
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // TaskState is where a task stands.
@@ -147,6 +150,29 @@ type TaskError struct {
 
 // Error implements error.
 func (e *TaskError) Error() string { return e.Message }
+
+// Advice is the hint as the beginning of a sentence, for it stands behind the
+// message in a chat. No full stop is added: some end with a command to copy.
+func (e *TaskError) Advice() string {
+	first, size := utf8.DecodeRuneInString(e.Hint)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + e.Hint[size:]
+}
+
+// Told is the message and the advice behind it.
+func (e *TaskError) Told() string {
+	message := strings.TrimSpace(e.Message)
+	last, size := utf8.DecodeLastRuneInString(message)
+	if e.Hint == "" || size == 0 {
+		return message + e.Advice()
+	}
+	if !strings.ContainsRune(".!?…:", last) {
+		message += "."
+	}
+	return message + " " + e.Advice()
+}
 
 // Usage is what a task has spent.
 type Usage struct {

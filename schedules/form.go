@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/sandpiper-bot/sandpiper/bot"
 )
@@ -74,18 +72,9 @@ func inField(name string, err error) error {
 	case errors.As(err, &denied):
 		return &FormError{name, denied.Reason}
 	case errors.As(err, &task):
-		return &FormError{name, strings.TrimSpace(task.Message + " " + sentence(task.Hint))}
+		return &FormError{name, task.Told()}
 	}
 	return err
-}
-
-// sentence writes a hint, which stands behind a colon elsewhere, as a sentence.
-func sentence(hint string) string {
-	first, size := utf8.DecodeRuneInString(hint)
-	if size == 0 {
-		return ""
-	}
-	return string(unicode.ToUpper(first)) + strings.TrimRight(hint[size:], ".") + "."
 }
 
 // when reads a cron line, or words that say when and nothing else.
