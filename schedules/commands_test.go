@@ -74,6 +74,9 @@ func TestScheduleFromChatIsConfirmedFirst(t *testing.T) {
 		if len(w.events) != 0 {
 			t.Fatal("an unconfirmed schedule ran")
 		}
+		if reply, err := say(c, "slack:U1", "schedules"); err != nil || !strings.Contains(reply, "not on yet: `schedules confirm "+s.Name+"` starts it") {
+			t.Errorf("listed as %s, %v", reply, err)
+		}
 		if _, err := say(c, "slack:U2", "schedules confirm "+s.Name); err == nil {
 			t.Fatal("somebody else confirmed it")
 		}

@@ -166,9 +166,12 @@ func (c Commands) Mine(ctx context.Context, actor bot.Actor) ([]string, error) {
 // line tells of a schedule in a list.
 func (c Commands) line(s Schedule) string {
 	state := string(s.State)
-	if s.State == Active {
+	switch {
+	case s.State == Active:
 		state = "next on " + c.shownTime(s, s.Next)
-	} else if s.Why != "" {
+	case s.State == Proposed:
+		state = fmt.Sprintf("not on yet: `schedules confirm %s` starts it", s.Name)
+	case s.Why != "":
 		state += ": " + s.Why
 	}
 	return fmt.Sprintf("**%s** `%s` (%s), %s", s.Name, s.Cron, s.Zone, state)
