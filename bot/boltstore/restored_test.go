@@ -102,7 +102,7 @@ func lead(s *boltstore.Store, i int) error {
 func copyUnderLoad(t *testing.T) (path string, before []string, key ed25519.PublicKey) {
 	t.Helper()
 	s := open(t, t.TempDir())
-	const some = 40
+	const some = 15 // each history looks at all of them after each of its steps
 	if err := live(t.Context(), s, 0, some); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func copyUnderLoad(t *testing.T) (path string, before []string, key ed25519.Publ
 					t.Error(err)
 					return
 				}
-				if i == 3 {
+				if i == 1 {
 					begun <- struct{}{}
 				}
 			}
