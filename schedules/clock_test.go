@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -195,7 +196,27 @@ func runUntil(t *testing.T, c *Clock, w *world, end time.Time) {
 	}
 }
 
-// A whole year through the clock's own loop, in twelve zones: each due time
+// changed are the runs at half past two that a change of the clock moves or
+// makes ambiguous in 2000, synctest's year, worked out by hand: a time that does
+// not exist runs at the next that does, one that exists twice at the first.
+var changed = map[string]map[string]string{ // zone, local date, instant
+	"America/New_York": {"2000-04-02": "2000-04-02T07:00:00Z"}, // 02:00 EST is 03:00 EDT
+	"Europe/Berlin": {
+		"2000-03-26": "2000-03-26T01:00:00Z", // 02:00 CET is 03:00 CEST
+		"2000-10-29": "2000-10-29T00:30:00Z", // 03:00 CEST is 02:00 CET
+	},
+	"Australia/Lord_Howe": {"2000-08-27": "2000-08-26T15:30:00Z"}, // 02:00 is 02:30, the half hour's first minute
+	"Australia/Sydney": {
+		"2000-03-26": "2000-03-25T15:30:00Z", // 03:00 AEDT is 02:00 AEST
+		"2000-08-27": "2000-08-26T16:00:00Z", // 02:00 AEST is 03:00 AEDT, early for the Olympics
+	},
+	"Pacific/Auckland": {
+		"2000-03-19": "2000-03-18T13:30:00Z", // 03:00 NZDT is 02:00 NZST
+		"2000-10-01": "2000-09-30T14:00:00Z", // 02:00 NZST is 03:00 NZDT
+	},
+}
+
+// A whole year through the clock's own loop, in twelve zones: each local day
 // makes one event, at its instant, changes of the clock included.
 func TestClockThroughAYear(t *testing.T) {
 	zones := []string{
@@ -210,9 +231,8 @@ func TestClockThroughAYear(t *testing.T) {
 			add(t, c, weekly(fmt.Sprintf("z%d", i), "30 2 * * *", zone))
 		}
 		runUntil(t, c, w, start.AddDate(1, 0, 0))
-		count := map[string]int{}
+		days := map[string]map[string]bool{}
 		for _, e := range w.events {
-			count[e.Options.Schedule]++
 			_, due, _ := strings.Cut(strings.TrimPrefix(e.Key, "schedule:"), ":")
 			at, err := time.Parse(time.RFC3339, due)
 			if err != nil {
@@ -221,14 +241,50 @@ func TestClockThroughAYear(t *testing.T) {
 			if late := e.Received.Sub(at); late < 0 || late > onTime {
 				t.Fatalf("%s was submitted %s after its time", e.Key, late)
 			}
+			n, err := strconv.Atoi(strings.TrimPrefix(e.Options.Schedule, "z"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			day := ranOn(t, zones[n], at)
+			if days[zones[n]] == nil {
+				days[zones[n]] = map[string]bool{}
+			}
+			if days[zones[n]][day] {
+				t.Errorf("%s ran twice on %s", zones[n], day)
+			}
+			days[zones[n]][day] = true
 		}
-		days := int(start.AddDate(1, 0, 0).Sub(start).Hours() / 24)
-		for i, zone := range zones {
-			if n := count[fmt.Sprintf("z%d", i)]; n != days {
-				t.Errorf("%s fired %d times in %d days", zone, n, days)
+		whole := int(start.AddDate(1, 0, 0).Sub(start).Hours() / 24)
+		for _, zone := range zones {
+			if n := len(days[zone]); n != whole {
+				t.Errorf("%s ran on %d of %d days", zone, n, whole)
+			}
+			for day := range changed[zone] {
+				if !days[zone][day] {
+					t.Errorf("%s did not run on %s, a day of change", zone, day)
+				}
 			}
 		}
 	})
+}
+
+// ranOn is the local day of a run, whose instant is checked.
+func ranOn(t *testing.T, zone string, at time.Time) string {
+	t.Helper()
+	place, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := at.In(place)
+	day := local.Format(time.DateOnly)
+	want := time.Date(local.Year(), local.Month(), local.Day(), 2, 30, 0, 0, place).UTC().Format(time.RFC3339)
+	if special := changed[zone][day]; special != "" {
+		want = special
+	}
+	if got := at.UTC().Format(time.RFC3339); got != want {
+		t.Errorf("%s ran at %s on %s, want %s", zone, got, day, want)
+	}
+	return day
 }
 
 func TestMissedRunsFollowThePolicy(t *testing.T) {
