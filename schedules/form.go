@@ -85,7 +85,7 @@ func (c Commands) when(ctx context.Context, text string, s *Schedule) error {
 		s.Cron = text
 		return nil
 	}
-	if errors.Is(err, ErrNever) {
+	if errors.Is(err, ErrNever) || MeansLine(text) {
 		return err
 	}
 	phrase, err := c.understand(ctx, s.Owner.ID, text)

@@ -3,6 +3,7 @@ package schedules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ func ParseLine(text, zone string) (Line, error) {
 	if len(fields) != 5 {
 		return Line{}, fmt.Errorf("parse cron line %q: five fields are needed (minute hour day month weekday), it has %d", text, len(fields))
 	}
+	if err := strange(fields); err != nil {
+		return Line{}, fmt.Errorf("parse cron line %q: %w", text, err)
+	}
 	fields[4] = sundayAsZero(fields[4])
 	spec, err := parseSpec(strings.Join(fields, " "))
 	if err != nil {
@@ -58,6 +62,38 @@ func ParseLine(text, zone string) (Line, error) {
 		return Line{}, fmt.Errorf("parse cron line %q: %w", text, ErrNever)
 	}
 	return line, nil
+}
+
+// strange finds what other programs' cron lines know and ours do not, in words
+// that the parser has none for.
+func strange(fields []string) error {
+	names := [][]string{
+		3: {"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"},
+		4: {"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"},
+	}
+	for i, field := range fields {
+		for _, word := range strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(",-/*?", r) }) {
+			if strings.Trim(word, "0123456789") == "" || slices.Contains(names[i], strings.ToUpper(word)) {
+				continue
+			}
+			where := []string{"minute", "hour", "day of the month", "month", "day of the week"}[i]
+			return fmt.Errorf("%q as the %s: here a field is *, numbers, names as MON or JAN, and lists, ranges and steps of them (other programs have L, W, H and #)", word, where)
+		}
+	}
+	return nil
+}
+
+// MeansLine reports whether somebody meant a cron line, so that its own error
+// is told and not that of words.
+func MeansLine(text string) bool {
+	fields := strings.Fields(text)
+	if len(fields) > 0 && (strings.HasPrefix(fields[0], "@") || strings.Contains(fields[0], "TZ=")) {
+		return true
+	}
+	if len(fields) < 5 {
+		return false
+	}
+	return strings.Trim(fields[0]+fields[1], "0123456789*/,-") == ""
 }
 
 // macros are the named lines people know.

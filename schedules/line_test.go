@@ -103,7 +103,10 @@ func TestParseLineRefuses(t *testing.T) {
 		{"0 9 * *", "UTC", "five fields"},
 		{"0 0 9 * * *", "UTC", "five fields"},
 		{"61 9 * * *", "UTC", "above maximum"},
-		{"0 9 L * *", "UTC", "parse"},
+		{"0 9 L * *", "UTC", `"L" as the day of the month`},
+		{"0 9 * * FRI#1", "UTC", `"FRI#1" as the day of the week`},
+		{"H H(0-7) * * *", "UTC", `"H" as the minute`},
+		{"0 9 MON * *", "UTC", `"MON" as the day of the month`},
 		{"@reboot", "UTC", "@daily"},
 		{"@every 5m", "UTC", "@daily"},
 		{"CRON_TZ=UTC", "UTC", "beside the line"},
@@ -119,6 +122,24 @@ func TestParseLineRefuses(t *testing.T) {
 	}
 	if _, err := ParseLine("0 0 31 4,6 *", "UTC"); !errors.Is(err, ErrNever) {
 		t.Errorf("31 April: %v, want ErrNever", err)
+	}
+}
+
+// What was meant as a cron line gets the line's own error, in a window and on the
+// command line, and not "how often?".
+func TestMeansLine(t *testing.T) {
+	for text, want := range map[string]bool{
+		"0 9 L * *": true, "CRON_TZ=Asia/Tokyo 0 9 * * *": true, "@every 5m": true, "*/5 9-17 * * MON-FRI": true, "0 0 9 * * *": true,
+		"every Monday at 9": false, "9 in the morning on Mondays": false, "": false, "каждый день в 9": false,
+	} {
+		if MeansLine(text) != want {
+			t.Errorf("MeansLine(%q) is %t", text, !want)
+		}
+	}
+	for _, text := range []string{"0 9 * * MON", "0 9 ? * mon-fri", "0 9 1,15 JAN-mar */2", "0 9 * * 7"} {
+		if _, err := ParseLine(text, "UTC"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

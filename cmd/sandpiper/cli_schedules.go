@@ -84,6 +84,9 @@ func placesOf(texts []string) ([]string, error) {
 	out := make([]string, 0, len(texts))
 	for _, text := range texts {
 		if !strings.Contains(text, ":") {
+			if err := aFolder(text); err != nil {
+				return nil, fault.New(fault.Usage, "", "--to: %v", err)
+			}
 			abs, err := filepath.Abs(text)
 			if err != nil {
 				return nil, fault.New(fault.Usage, "", "--to %s: %v", term.Line(text), err)

@@ -138,7 +138,7 @@ func understand(s *schedules.Schedule, when, zone string) error {
 	if _, err := schedules.ParseLine(when, zone); err == nil {
 		s.Cron = when
 		return nil
-	} else if errors.Is(err, schedules.ErrNever) || looksLikeCron(when) {
+	} else if errors.Is(err, schedules.ErrNever) || schedules.MeansLine(when) {
 		return err
 	}
 	phrase, err := schedules.Understand(when)
@@ -156,24 +156,6 @@ func understand(s *schedules.Schedule, when, zone string) error {
 		s.Zone = phrase.Zone
 	}
 	return nil
-}
-
-// looksLikeCron reports whether somebody meant a cron line, so that its own
-// error is told.
-func looksLikeCron(when string) bool {
-	if strings.HasPrefix(when, "@") {
-		return true
-	}
-	fields := strings.Fields(when)
-	if len(fields) < 5 {
-		return false
-	}
-	for _, field := range fields[:2] {
-		if strings.Trim(field, "0123456789*/,-") != "" {
-			return false
-		}
-	}
-	return true
 }
 
 // destinations reads several; title is for those that are a repository.
@@ -223,7 +205,22 @@ func (a *app) destination(text, title string) (bot.Origin, error) {
 	return bot.Origin{}, fmt.Errorf("destination %q: write slack:C0123, github:owner/name#12, github:owner/name with a title, or a folder", text)
 }
 
+// aFolder refuses what no folder was meant by: a channel's name, which would get
+// a folder where nobody looks, and words to be filled in.
+func aFolder(text string) error {
+	switch {
+	case strings.HasPrefix(text, "#"):
+		return fmt.Errorf("destination %q: a Slack channel is written by its id, slack:C0123 (the last line of its details); for a folder of this name write ./%s", text, text)
+	case strings.Contains(text, "{{"):
+		return fmt.Errorf("destination %q: only the title of a new issue has words that are filled in", text)
+	}
+	return nil
+}
+
 func (a *app) folder(path string) (bot.Origin, error) {
+	if err := aFolder(path); err != nil {
+		return bot.Origin{}, err
+	}
 	if filepath.IsAbs(path) {
 		return console.Destination(path)
 	}
