@@ -28,7 +28,7 @@ func (b *bench) sustained(ctx context.Context, rounds, tasks int) (err error) {
 	fmt.Printf("| sustained, %d tasks at %d at a time, tasks/s | docker run --rm | sandpiper, runc | ratio (goal 0.95) |\n|---|---|---|---|\n", tasks, concurrency)
 	for _, program := range []string{"b", "c"} {
 		var theirs, ours, ratios []float64
-		for range rounds {
+		for round := range rounds {
 			rate, err := loop(ctx, tasks, func(ctx context.Context) error { return b.dockerRun(ctx, program) })
 			if err != nil {
 				return err
@@ -49,6 +49,8 @@ func (b *bench) sustained(ctx context.Context, rounds, tasks int) (err error) {
 			}
 			ours = append(ours, rate)
 			ratios = append(ratios, ours[len(ours)-1]/theirs[len(theirs)-1])
+			fmt.Fprintf(os.Stderr, "%s, round %d of %d: docker run %.2f tasks/s, sandpiper %.2f, ratio %.2f\n",
+				program, round+1, rounds, theirs[round], ours[round], ratios[round])
 		}
 		middle := func(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 		fmt.Printf("| %s | %.2f | %.2f | %.2f: %s |\n", program, middle(theirs), middle(ours), middle(ratios), met(middle(ratios) >= 0.95))
