@@ -223,7 +223,7 @@ func conforms(t *testing.T, dir string) {
 	// that was restored.
 	checks := flag.Lookup("rapid.checks")
 	usual := checks.Value.String()
-	if err := checks.Value.Set("20"); err != nil {
+	if err := checks.Value.Set("3"); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = checks.Value.Set(usual) }()
