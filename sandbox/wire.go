@@ -33,19 +33,25 @@ func newWire(conn io.WriteCloser, from io.Reader) *wire {
 	return w
 }
 
+// read offers frames until there is no further one. Then nothing is written
+// either: a guest that ended or lied may have left what it gets unread, and who
+// writes to it would wait for nothing.
 func (w *wire) read(from io.Reader) {
-	defer close(w.done)
+	w.err = w.offer(from)
+	close(w.done)
+	w.abort()
+}
+
+func (w *wire) offer(from io.Reader) error {
 	for {
 		f, err := readFrame(from)
 		if err != nil {
-			w.err = err
-			return
+			return err
 		}
 		select {
 		case w.frames <- f:
 		case <-w.quit:
-			w.err = io.ErrClosedPipe
-			return
+			return io.ErrClosedPipe
 		}
 	}
 }
@@ -84,7 +90,12 @@ func (w *wire) write(ctx context.Context, packed []byte) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("write to guest: %w", err)
+		select {
+		case <-w.done: // the reader's reason is the first
+			return fmt.Errorf("read from guest: %w", w.err)
+		default:
+			return fmt.Errorf("write to guest: %w", err)
+		}
 	}
 	return nil
 }
