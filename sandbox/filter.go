@@ -49,11 +49,16 @@ const (
 	x32Bit = 0x40000000 // numbers of amd64's other convention
 )
 
-var filterArchitectures = []struct {
+// filterArchitecture is one that the filter is for.
+type filterArchitecture struct {
 	audit  uint32 // AUDIT_ARCH_…
 	column int    // in syscallNumbers
 	x32    bool
-}{{0xc000003e, 1, true}, {0xc00000b7, 2, false}}
+}
+
+func filterArchitectures() []filterArchitecture {
+	return []filterArchitecture{{0xc000003e, 1, true}, {0xc00000b7, 2, false}}
+}
 
 // filter is a program for the kernel's seccomp, as it is put together.
 type filter struct{ code []byte }
@@ -79,7 +84,7 @@ func compileFilter() ([]byte, error) {
 		return nil, fmt.Errorf("compile seccomp profile: default %s", profile.DefaultAction)
 	}
 	var f filter
-	for _, arch := range filterArchitectures {
+	for _, arch := range filterArchitectures() {
 		var block filter
 		block.add(bpfLoad, 0, 0, dataNumber)
 		if arch.x32 {

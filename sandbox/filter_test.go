@@ -67,7 +67,7 @@ func TestFilterIsTheProfile(t *testing.T) {
 	if err := json.Unmarshal([]byte(seccompProfile), &profile); err != nil {
 		t.Fatal(err)
 	}
-	for _, arch := range filterArchitectures {
+	for _, arch := range filterArchitectures() {
 		numbers, err := numbersOf(arch.column)
 		if err != nil {
 			t.Fatal(err)

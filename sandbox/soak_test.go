@@ -36,18 +36,18 @@ type privateEngine struct {
 	command *exec.Cmd
 }
 
-// startEngine starts one, or skips where we may not.
+// startEngine starts one, or ends the test where we may not.
 func startEngine(t *testing.T) *privateEngine { return startEngineOn(t, nil) }
 
 // startEngineOn has the folder prepared first, by what gives back how to undo it.
 func startEngineOn(t *testing.T, prepare func(t *testing.T, folder string) (undo func())) *privateEngine {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("skipped: a private engine needs root")
+		lacking(t, "a private engine needs root")
 	}
 	for _, program := range []string{"dockerd", "containerd"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("skipped: no %s here", program)
+			lacking(t, "no "+program+" here")
 		}
 	}
 	folder, err := os.MkdirTemp("", "soak")
