@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // The kinds of frames from host to guest.
@@ -37,7 +38,7 @@ const (
 	maxFrame   = 2 << 20 // bytes of a frame's body, both ways
 	maxHead    = 1 << 20 // bytes of its JSON head
 	maxProgram = 1 << 20 // bytes of a program's source
-	chunkSize  = 256 << 10
+	chunkSize  = 128 << 10
 )
 
 // errProtocol marks a guest that broke the protocol: it is not to be trusted
@@ -82,23 +83,29 @@ func (f frame) decode(v any) error {
 	return nil
 }
 
-// encodeFrame builds one frame; head must encode to JSON without a newline,
-// which encoding/json never writes.
+// encodeFrame builds one frame.
 func encodeFrame(kind byte, head any, tail []byte) ([]byte, error) {
+	packed, err := beginFrame(nil, kind, head, len(tail))
+	return append(packed, tail...), err
+}
+
+// beginFrame writes a frame without its tail into packed, from its start and
+// with room for the tail of that size; head must encode to JSON without a
+// newline, which encoding/json never writes.
+func beginFrame(packed []byte, kind byte, head any, tail int) ([]byte, error) {
 	line, err := json.Marshal(head)
 	if err != nil {
 		return nil, fmt.Errorf("encode frame %q: %w", kind, err)
 	}
-	size := len(line) + 1 + len(tail)
+	size := len(line) + 1 + tail
 	if size > maxFrame {
 		return nil, fmt.Errorf("encode frame %q: %d bytes are too many", kind, size)
 	}
-	packed := make([]byte, 0, 5+size)
+	packed = slices.Grow(packed[:0], 5+size)
 	packed = binary.BigEndian.AppendUint32(packed, uint32(size))
 	packed = append(packed, kind)
 	packed = append(packed, line...)
-	packed = append(packed, '\n')
-	return append(packed, tail...), nil
+	return append(packed, '\n'), nil
 }
 
 // demux takes the engine's multiplexed stream apart: Read gives the

@@ -50,18 +50,23 @@ func (s *Session) Put(ctx context.Context, name string, size int64, r io.Reader)
 func (s *Session) put(ctx context.Context, name string, size int64, r io.Reader) (string, error) {
 	id := newID()
 	hash := sha256.New()
-	buffer := make([]byte, min(chunkSize, size))
+	var packed []byte // one frame after the other, in the same memory
 	for at := int64(0); ; {
-		part := buffer[:min(int64(len(buffer)), size-at)]
+		n := min(chunkSize, size-at)
+		head := map[string]any{"id": id, "name": name, "first": at == 0, "last": at+n == size}
+		var err error
+		packed, err = beginFrame(packed, framePut, head, int(n))
+		if err != nil {
+			return "", err
+		}
+		part := packed[len(packed) : len(packed)+int(n)]
 		if _, err := io.ReadFull(r, part); err != nil {
 			return "", fmt.Errorf("read content: %w", err)
 		}
-		head := map[string]any{"id": id, "name": name, "first": at == 0}
-		at += int64(len(part))
-		head["last"] = at == size
-		if err := s.sendPatiently(ctx, framePut, head, part); err != nil {
+		if err := s.writePatiently(ctx, packed[:len(packed)+int(n)]); err != nil {
 			return "", err
 		}
+		at += n
 		hash.Write(part) // the chunk is on its way meanwhile
 		if at == size {
 			break
@@ -93,7 +98,15 @@ func (s *Session) put(ctx context.Context, name string, size int64, r io.Reader)
 
 // sendPatiently writes one frame; a guest that does not take it is given up.
 func (s *Session) sendPatiently(ctx context.Context, kind byte, head any, tail []byte) error {
+	packed, err := encodeFrame(kind, head, tail)
+	if err != nil {
+		return err
+	}
+	return s.writePatiently(ctx, packed)
+}
+
+func (s *Session) writePatiently(ctx context.Context, packed []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errStalled)
 	defer cancel()
-	return s.wire.send(ctx, kind, head, tail)
+	return s.wire.write(ctx, packed)
 }
