@@ -8,6 +8,7 @@ import json
 import os
 
 LIMIT = 2 << 20
+GULP = 128 << 10  # bytes read at a time
 
 # Host to guest.
 HELLO, LEASE, PUT, RUN, CANCEL, GET, WARM, STOP = b"HLPRKGWQ"
@@ -34,18 +35,18 @@ class Reader:
 
     def __init__(self, fd):
         self.fd = fd
-        self.buffer = memoryview(bytearray(LIMIT + LIMIT // 2 + 5))
+        self.buffer = memoryview(bytearray(GULP + LIMIT + 5))
         self.start = self.end = 0
 
     def fill(self):
         """Reads once; false when the other side has gone."""
         if self.start == self.end:
             self.start = self.end = 0
-        elif self.start > LIMIT // 2:
+        elif self.start >= GULP:  # what is read soon after lies in the same, cached memory
             rest = bytes(self.buffer[self.start:self.end])
             self.start, self.end = 0, len(rest)
             self.buffer[:self.end] = rest
-        count = os.readv(self.fd, [self.buffer[self.end:]])
+        count = os.readv(self.fd, [self.buffer[self.end:self.end + GULP]])
         self.end += count
         return count > 0
 
