@@ -8,7 +8,7 @@ import (
 )
 
 // leavesTrace tells what a session's libraries look like, and draws.
-const leavesTrace = `import os, random, warnings
+const leavesTrace = `import os, random, sys, threading, warnings
 import pandas as pd, numpy as np
 import matplotlib, matplotlib.pyplot as plt
 print(plt.get_fignums(), plt.gcf().number)
@@ -16,6 +16,7 @@ plt.close("all")
 print(sorted((k, str(v)) for k, v in matplotlib.rcParams.items() if not k.startswith("_")))
 print([pd.get_option(name) for name in ("display.max_rows", "display.width", "display.precision", "mode.copy_on_write")])
 print(np.geterr(), np.get_printoptions(), len(warnings.filters), sorted(os.listdir("/workspace")), os.listdir("/tmp"))
+print(os.listdir("/workspace/in"), sorted(os.listdir("/proc/self/fd")), sys.gettrace(), threading.active_count(), os.listdir("/run/sandpiper/programs"))
 print(sorted(name for name in globals() if not name.startswith("__")))
 table = pd.DataFrame({"region": list("abc"), "amount": [1.0, 4.0, 9.0]})
 table.plot.bar(x="region", y="amount", title="Amounts")

@@ -11,6 +11,7 @@ While a child runs user code it holds no descriptor of ours. To report, it
 connects anew to the supervisor's socket and shows the run's token.
 """
 
+import fcntl
 import gc
 import importlib
 import json
@@ -113,6 +114,7 @@ class Child:
         if self.pid == 0:
             os.setsid()
             process.first_to_die(1000)
+            rehearse()
         return self.pid == 0
 
     def ahead(self):
@@ -164,12 +166,30 @@ class Child:
         signal.signal(signal.SIGHUP, program.hangup)
         report = program.run(message)
         program.hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN) or signal.SIG_DFL
-        null = os.open("/dev/null", os.O_RDWR)
-        for number in (0, 1, 2):  # first: the program may have closed them, and the next descriptor takes the place
+        channel = _socket()
+        channel.connect(REPORTS)
+        channel.send(json.dumps({"token": message["token"], **report}).encode()[:60000])
+        null = os.open("/dev/null", os.O_RDWR)  # not sooner: that the pipes end is news for the supervisor, too
+        for number in (0, 1, 2):
             os.dup2(null, number)
         if null > 2:
             os.close(null)
-        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        channel.connect(REPORTS)
-        channel.send(json.dumps({"token": message["token"], **report}).encode()[:60000])
         return channel
+
+
+def _socket():
+    """A socket whose descriptor is none of the three that the program may have closed."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if made.fileno() > 2:
+        return made
+    with made:
+        return socket.socket(fileno=fcntl.fcntl(made.fileno(), fcntl.F_DUPFD_CLOEXEC, 3))
+
+
+def rehearse():
+    """In a child that waits for the first program: goes the way of one that does
+    nothing. A page of memory that is shared with the parent takes long to write
+    to, and nobody waits for it yet."""
+    if program.rehearse():
+        json.dumps({"token": "", "code": 0, "lingering": 0}).encode()
+        _socket().close()

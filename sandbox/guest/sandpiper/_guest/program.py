@@ -21,6 +21,7 @@ COROUTINE = 0x80  # inspect.CO_COROUTINE, without what importing it costs each s
 THREADS_MAY_TAKE = 1.0  # seconds a program's threads may outlive it
 
 _main = types.ModuleType("__main__")  # holds what programs leave to each other
+_began = False  # whether a program has run in this memory
 hangup = signal.SIG_DFL  # what programs do with one, while no program runs
 _own = {}  # name to the stream that a program starts with
 _write, _settrace, _setprofile = os.write, sys.settrace, sys.setprofile  # programs replace what they like in modules
@@ -61,8 +62,24 @@ def _stream(fd):
                             errors="backslashreplace", line_buffering=True)
 
 
+def rehearse():
+    """Goes the way of a program that does nothing; tells whether it did. Once a
+    program has run, what is called on that way may be a program's own code: then
+    it does not."""
+    if _began:
+        return False
+    _take_place()
+    report = _guarded(lambda: _execute("import sys; print(end='', file=sys.stdout)", "<rehearsal>"))
+    figures.keep()
+    report["lingering"] = _lingering()
+    _flush()
+    return True
+
+
 def run(message):
     """Runs the program that message names; returns the report for the supervisor."""
+    global _began
+    _began = True
     os.chdir(WORKSPACE)
     _take_place()
     title = f"<program {message['number']}>"

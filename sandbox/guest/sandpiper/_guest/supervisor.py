@@ -159,8 +159,29 @@ class Supervisor:
     def _warm(self, head):
         if self.running is None and self.channel is not None:
             self.channel.send(json.dumps({"warm": head["module"], "last": head["last"]}).encode())
+            if head["last"]:
+                self._rehearse()
         else:
             frames.send(1, frames.WARMED, {"module": head["module"], "trouble": "busy"})
+
+    def _rehearse(self):
+        """Goes the way of an input and of a program, without either: what is done
+        for the first time takes longer, and nobody waits for it yet."""
+        name = f"workspace/in/.{os.urandom(16).hex()}"
+        trouble = files.Store().chunk({"id": name, "name": name, "first": True, "last": True}, bytes(frames.GULP))
+        if not trouble:
+            os.unlink("/" + name)
+        running = Running({"nonce": "", "language": "python", "wall": 0, "cpu": 0, "head": 0, "tail": 0, "stop": 0,
+                           "pids": self.limits["pids"]}, 0, b"")
+        running.close_ends()
+        running.start(0)
+        running.over_limit()
+        running.result("", None, 0, running.evidence(0), 0)
+        running.drain()
+        running.forget_source()
+        for fd in running.streams:
+            os.close(fd)
+        files.changed({}, files.snapshot())
 
     def _get(self, head):
         self._signal(-1, signal.SIGSTOP)  # memory may hold more than Python's own threads
