@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ type privateEngine struct {
 	address string
 	driver  string
 	command *exec.Cmd
+	crashed bool // at least once
 }
 
 // startEngine starts one, or ends the test where we may not.
@@ -58,6 +60,9 @@ func startEngineOn(t *testing.T, prepare func(t *testing.T, folder string) (undo
 	undo := func() {}
 	t.Cleanup(func() {
 		e.stop(t)
+		if e.crashed {
+			e.sweep()
+		}
 		undo()
 		if err := os.RemoveAll(folder); err != nil {
 			t.Errorf("the engine left files that cannot be removed: %v", err)
@@ -118,16 +123,45 @@ func (e *privateEngine) start(t *testing.T) {
 	t.Fatalf("the private engine did not start:\n%s", text[max(0, len(text)-2000):])
 }
 
-func (e *privateEngine) stop(t *testing.T) {
+// stop ends the engine in good order: it stops its containers.
+func (e *privateEngine) stop(t *testing.T) { e.end(t, os.Interrupt) }
+
+// crash kills it, and its containerd with it. Its containers outlive it, and the
+// next start finds them. That start takes a containerd that nobody has waited
+// for, as on a machine whose first process is no init, for a running one.
+func (e *privateEngine) crash(t *testing.T) {
+	t.Helper()
+	e.end(t, os.Kill)
+	e.crashed = true
+	if err := os.Remove(filepath.Join(e.folder, "exec", "containerd", "containerd.pid")); err != nil {
+		t.Errorf("crash the engine: %v", err)
+	}
+}
+
+func (e *privateEngine) end(t *testing.T, how os.Signal) {
 	t.Helper()
 	if e.command == nil {
 		return
 	}
-	if err := e.command.Process.Signal(os.Interrupt); err != nil {
-		t.Errorf("stop engine: %v", err)
+	if err := e.command.Process.Signal(how); err != nil {
+		t.Errorf("end engine: %v", err)
 	}
 	e.command.Wait() // it ends with the signal's status
 	e.command = nil
+}
+
+// sweep ends what a crashed engine has forgotten: shims of containers that had
+// ended, and its folder, mounted on itself.
+func (e *privateEngine) sweep() {
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range commands {
+		line, _ := os.ReadFile(path) // it may have ended
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && bytes.Contains(line, []byte(filepath.Join(e.folder, "exec"))) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	_ = syscall.Unmount(filepath.Join(e.folder, "data"), 0)
 }
 
 func (e *privateEngine) client(t *testing.T) *client.Client {
@@ -201,7 +235,7 @@ func slim(to io.Writer, from io.Reader) error {
 }
 
 // TestSoak runs tasks in a row with cancels, timeouts, memory kills, abandoned
-// sessions and restarts of the engine mixed in. Afterwards nothing is left:
+// sessions, and an engine that is stopped or killed and starts again, mixed in. Afterwards nothing is left:
 // containers, goroutines, descriptors, temporary files, memory. The long form
 // is `make soak` (SANDPIPER_SOAK=500).
 func TestSoak(t *testing.T) {
@@ -226,7 +260,8 @@ func TestSoak(t *testing.T) {
 	restarts, refused := 0, 0
 	for i := range tasks {
 		if i%max(8, tasks/10) == 7 {
-			engine.stop(t)
+			end := []func(*testing.T){engine.stop, engine.crash}[restarts%2]
+			end(t)
 			if _, err := box.Lease(t.Context(), sandbox.LeaseOptions{}); err == nil {
 				t.Error("a session from an engine that is away")
 			}
