@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -290,6 +291,7 @@ func TestProofNoticesLoosened(t *testing.T) {
 			}
 		}, "inside.tmpfs /tmp"},
 		{"more memory inside", nil, func(v *guestView) { *v.Memory *= 2 }, "inside.memory"},
+		{"no process limit inside", nil, func(v *guestView) { *v.PIDs = math.MaxInt64 }, "inside.pids"},
 		{"a token", nil, func(v *guestView) { v.Environment = []string{"SLACK_BOT_TOKEN"} }, "inside.environment"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package guest_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"reflect"
@@ -34,10 +35,11 @@ func TestEvidence(t *testing.T) {
 		PIDsLimit   *int64  `json:"pids_limit"`
 	}
 	var got struct {
-		V1   counters          `json:"v1"`
-		V2   counters          `json:"v2"`
-		None counters          `json:"none"`
-		Ends map[string]string `json:"ends"`
+		V1        counters          `json:"v1"`
+		V2        counters          `json:"v2"`
+		Unlimited counters          `json:"unlimited"`
+		None      counters          `json:"none"`
+		Ends      map[string]string `json:"ends"`
 	}
 	if err := json.Unmarshal(output, &got); err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -50,6 +52,10 @@ func TestEvidence(t *testing.T) {
 		if !reflect.DeepEqual(have, want) {
 			t.Errorf("%s: %+v, want %+v", version, have, want)
 		}
+	}
+	// A limit that is not there must be seen, or the proof would pass over it.
+	if want := (counters{MemoryLimit: n(math.MaxInt64), PIDsLimit: n(math.MaxInt64)}); !reflect.DeepEqual(got.Unlimited, want) {
+		t.Errorf("without limits: %+v", got.Unlimited)
 	}
 	if !reflect.DeepEqual(got.None, counters{}) {
 		t.Errorf("without control groups: %+v", got.None)

@@ -8,10 +8,10 @@ import sys
 from _guest import facts, running
 
 found = {}
-for version in ("v1", "v2", "none"):
+for version in ("v1", "v2", "unlimited", "none"):
     facts.CGROUP = os.path.join(sys.argv[1], version)
     found[version] = {
-        "cpu": round(facts.cpu_seconds(), 3) if version != "none" else 0, "oom": facts.oom_kills(), "pids": facts.pid_refusals(),
+        "cpu": round(facts.cpu_seconds(), 3) if version in ("v1", "v2") else 0, "oom": facts.oom_kills(), "pids": facts.pid_refusals(),
         "memory_limit": facts.view()["memory"], "pids_limit": facts.view()["pids"],
     }
 

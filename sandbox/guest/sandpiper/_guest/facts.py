@@ -4,6 +4,7 @@ enforcement, and the counters that tell one ending from another."""
 import os
 
 CGROUP = "/sys/fs/cgroup"
+UNLIMITED = (1 << 63) - 1
 
 
 def text(path, limit=1 << 16):
@@ -28,9 +29,11 @@ def text(path, limit=1 << 16):
 
 
 def number(*paths):
-    """The first integer found in one of the files, or None."""
+    """The first integer found in one of the files, or None; "max" is no limit."""
     for path in paths:
         word = text(path).split("\n", 1)[0].strip()
+        if word == "max":
+            return UNLIMITED
         if word.isdigit():
             return int(word)
     return None
