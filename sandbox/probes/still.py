@@ -162,7 +162,8 @@ report(15, refused or OWN_KERNEL, "refused" if refused else "succeeded inside it
 writes = {}
 for folder, _, files in os.walk("/sys/fs/cgroup"):
     for name in files:
-        if name in ("release_agent", "memory.limit_in_bytes", "pids.max", "cgroup.procs", "memory.max", "cpu.max", "cpu.cfs_quota_us"):
+        if name in ("release_agent", "memory.limit_in_bytes", "pids.max", "cgroup.procs", "memory.max", "memory.swap.max", "cpu.max",
+                    "cgroup.subtree_control", "cgroup.kill", "cpu.cfs_quota_us"):
             path = os.path.join(folder, name)
             writes[path.removeprefix("/sys/fs/cgroup/")] = tried(lambda p: os.close(os.open(p, os.O_WRONLY)), path)
 ok, seen = all_refused(writes)
