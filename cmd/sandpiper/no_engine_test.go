@@ -56,12 +56,12 @@ func TestAnEngineThatIsNotUpFailsNothing(t *testing.T) {
 // forwardEngine has the engine answer at another socket, until it is cut.
 func forwardEngine(t *testing.T, path string) (cut func()) {
 	t.Helper()
-	engine := strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://")
-	if engine == "" {
-		engine = "/var/run/docker.sock"
+	network, engine, found := strings.Cut(os.Getenv("DOCKER_HOST"), "://")
+	if !found {
+		network, engine = "unix", "/var/run/docker.sock"
 	}
-	if strings.Contains(engine, "://") {
-		t.Skip("skipped: the engine of this run is not at a unix socket")
+	if network != "unix" && network != "tcp" {
+		t.Skip("skipped: the engine of this run is at neither a unix socket nor a TCP address")
 	}
 	listener, err := net.Listen("unix", path)
 	if err != nil {
@@ -86,7 +86,7 @@ func forwardEngine(t *testing.T, path string) (cut func()) {
 			if err != nil {
 				return
 			}
-			to, err := net.Dial("unix", engine)
+			to, err := net.Dial(network, engine)
 			if err != nil {
 				from.Close()
 				return
@@ -94,15 +94,21 @@ func forwardEngine(t *testing.T, path string) (cut func()) {
 			mu.Lock()
 			conns = append(conns, from, to)
 			mu.Unlock()
-			go pipe(from.(*net.UnixConn), to.(*net.UnixConn))
-			go pipe(to.(*net.UnixConn), from.(*net.UnixConn))
+			go pipe(from.(halfCloser), to.(halfCloser))
+			go pipe(to.(halfCloser), from.(halfCloser))
 		}
 	}()
 	return cut
 }
 
+// halfCloser is a connection over a unix socket or TCP.
+type halfCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // pipe copies one way and passes the end on, as an attached stream needs it.
-func pipe(to, from *net.UnixConn) {
+func pipe(to, from halfCloser) {
 	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()
 }
