@@ -12,10 +12,10 @@ GOLANGCI_LINT := v2.15.0
 GOFUMPT       := v0.12.0
 GOVULNCHECK   := v1.9.0
 
-.PHONY: help build images compose demo demo-slack test intake check bench crash soak image gvisor gallery pages tools fuzz clean
+.PHONY: help build images compose demo demo-slack test cgroup2 intake check bench crash soak image gvisor gallery pages tools fuzz clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/sandpiper
 	@mkdir -p bin
@@ -50,6 +50,9 @@ pages: ## look at the pages with Chromium; screenshots in out/pages
 
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
+
+cgroup2: ## the probes and verdicts on an engine with cgroup v2, in an emulated machine (half an hour)
+	.ci/cgroup2
 
 intake: ## the binary's answer on every file that the intake's tests make (make test takes every eighth)
 	SANDPIPER_INTAKE_EVERY=1 go test -count=1 -timeout 90m -v -run 'TestReportOnCases|TestProfileThisOnMadeFiles' ./sandbox/guest ./cmd/sandpiper
