@@ -51,7 +51,7 @@ pages: ## look at the pages with Chromium; screenshots in out/pages
 test: ## every test, those with containers included
 	go test -race -shuffle=on -timeout 40m $(PACKAGES)
 
-cgroup2: ## the probes and verdicts on an engine with cgroup v2, in an emulated machine (half an hour)
+cgroup2: ## the probes and verdicts on an engine with cgroup v2, in an emulated machine (a quarter of an hour)
 	.ci/cgroup2
 
 intake: ## the binary's answer on every file that the intake's tests make (make test takes every eighth)
