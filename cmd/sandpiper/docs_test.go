@@ -18,7 +18,7 @@ import (
 var (
 	placeholder = regexp.MustCompile(`^[A-Z][A-Z_]+$`)
 	inline      = regexp.MustCompile("`((?:bin/)?(?:sandpiper|make)\\s[^`]+)`")
-	target      = regexp.MustCompile(`(?m)^([a-z-]+):`)
+	target      = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
 // tooLong are lines that are not run whole here, with what runs them instead.
