@@ -64,7 +64,9 @@ func (b *bench) dockerRun(ctx context.Context, name string) error {
 	}
 	args := slices.Concat([]string{"run", "--rm", "-i"}, b.flags, []string{"--entrypoint", "python3", b.image, "-s", "-B", "-c", text})
 	command := exec.CommandContext(ctx, "docker", args...)
-	command.Stdin = bytes.NewReader(b.input)
+	if name != "a" { // which reads none: its end may cut the client's writing, and the client fails
+		command.Stdin = bytes.NewReader(b.input)
+	}
 	return checked(command, name)
 }
 
