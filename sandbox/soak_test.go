@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -151,17 +152,23 @@ func (e *privateEngine) end(t *testing.T, how os.Signal) {
 }
 
 // sweep ends what a crashed engine has forgotten: shims of containers that had
-// ended, and its folder, mounted on itself.
+// ended, their file systems, and its folder, mounted on itself more than once.
 func (e *privateEngine) sweep() {
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range commands {
 		line, _ := os.ReadFile(path) // it may have ended
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil && bytes.Contains(line, []byte(filepath.Join(e.folder, "exec"))) {
+		if err == nil && bytes.Contains(line, []byte(e.folder+"/")) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	_ = syscall.Unmount(filepath.Join(e.folder, "data"), 0)
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	lines := strings.Split(string(mounts), "\n")
+	for _, line := range slices.Backward(lines) { // the last mounted first
+		if words := strings.Fields(line); len(words) > 1 && strings.HasPrefix(words[1], e.folder+"/") {
+			_ = syscall.Unmount(words[1], syscall.MNT_DETACH)
+		}
+	}
 }
 
 func (e *privateEngine) client(t *testing.T) *client.Client {
