@@ -234,6 +234,10 @@ func unpack(ctx context.Context, from io.Reader, loaded *config.Loaded) (n int, 
 		}
 		n++
 	}
+	// The archive ends before what packs it: only its last bytes hold the checksum.
+	if _, err := io.Copy(io.Discard, zipped); err != nil {
+		return n, err
+	}
 	if _, err := root.Lstat(databaseFile); err != nil {
 		return n, errors.New("it holds no database")
 	}

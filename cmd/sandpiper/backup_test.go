@@ -364,8 +364,12 @@ func TestRestoreRefusesWhatIsSpoilt(t *testing.T) {
 		}
 		return spoilt
 	}
-	flipped := bytes.Clone(packed)
-	flipped[len(flipped)/2] ^= 1
+	flipped := func(at int) []byte {
+		spoilt := bytes.Clone(packed)
+		spoilt[at] ^= 1
+		return spoilt
+	}
+	last := len(packed) // of it the last eight bytes are the checksum and the length
 	database := func(change func(*bolt.Tx) error) []byte {
 		return with(func(f []archived) []archived { f[0].body = edited(t, f[0].body, change); return f })
 	}
@@ -375,7 +379,11 @@ func TestRestoreRefusesWhatIsSpoilt(t *testing.T) {
 	}{
 		"cut off":       {packed[:len(packed)/2], "cannot be restored"},
 		"nothing":       {nil, "cannot be restored"},
-		"one byte":      {flipped, "cannot be restored"},
+		"one byte":      {flipped(last / 2), "cannot be restored"},
+		"its checksum":  {flipped(last - 8), "cannot be restored"},
+		"its length":    {flipped(last - 4), "cannot be restored"},
+		"its end":       {packed[:last-1], "cannot be restored"},
+		"more behind":   {append(bytes.Clone(packed), "more"...), "cannot be restored"},
 		"no database":   {with(func(f []archived) []archived { return f[1:] }), "no database"},
 		"other content": {with(func(f []archived) []archived { f[content].body[0] ^= 1; return f }), "does not have its hash"},
 		"rotten pages": {with(func(f []archived) []archived {
