@@ -69,9 +69,9 @@ def rehearse():
     if _began:
         return False
     _take_place()
-    report = _guarded(lambda: _execute("import sys; print(end='', file=sys.stdout)", "<rehearsal>"))
+    _guarded(lambda: _execute("import sys; print(end='', file=sys.stdout)", "<rehearsal>"))
     figures.keep()
-    report["lingering"] = _lingering()
+    _lingering()
     _flush()
     return True
 
